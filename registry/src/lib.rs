@@ -1,0 +1,5 @@
+//! Named circuit breakers for Rust services and Temporal activities.
+
+mod outcome;
+
+pub use outcome::{CallError, Classify, Rejection, ServiceName, Settlement, State, Verdict};

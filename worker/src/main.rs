@@ -1,0 +1,2 @@
+//! osint
+fn main() {}
