@@ -3,3 +3,6 @@
 mod outcome;
 
 pub use outcome::{CallError, Classify, Rejection, ServiceName, Settlement, State, Verdict};
+
+#[cfg(feature = "temporal")]
+pub mod temporal;

@@ -2,13 +2,7 @@
 //!
 //! Everything here is plain data. Nothing reads a clock, takes a lock or knows how a breaker decides.
 
-use std::{
-    borrow::Borrow,
-    fmt,
-    ops::Deref,
-    sync::Arc,
-    time::Duration,
-};
+use std::{borrow::Borrow, fmt, ops::Deref, sync::Arc, time::Duration};
 
 /// The name of a protected service, cheap to clone: a refusal carries its name without allocating.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
