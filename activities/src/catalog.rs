@@ -1,0 +1,92 @@
+//! Every source and every operation, as rows: what a plan, a document or a dashboard may know without asking anybody.
+
+mod row;
+
+use std::sync::LazyLock;
+
+pub use row::{Applies, Base, Countries, Credential, Need, Operation, Source};
+
+use crate::source;
+
+/// All sources, in the order of a report.
+static SOURCES: [&Source; 8] = [
+    &source::gleif::SOURCE,
+    &source::vies::SOURCE,
+    &source::no_brreg::SOURCE,
+    &source::cz_ares::SOURCE,
+    &source::fi_ytj::SOURCE,
+    &source::nominatim::SOURCE,
+    &source::tavily::SOURCE,
+    &source::opensanctions::SOURCE,
+];
+
+/// An operation together with the source it belongs to.
+#[derive(Debug, Clone, Copy)]
+pub struct Entry {
+    /// The row of the source.
+    pub source: &'static Source,
+    /// The row of the operation.
+    pub operation: &'static Operation,
+}
+
+static ENTRIES: LazyLock<Vec<Entry>> = LazyLock::new(|| {
+    let rows = |source: &'static Source| source.operations.iter().map(move |operation| Entry { source, operation });
+    SOURCES.iter().copied().flat_map(rows).collect()
+});
+
+/// All sources, in the order of a report.
+#[must_use]
+pub fn sources() -> &'static [&'static Source] {
+    &SOURCES
+}
+
+/// All operations, source by source. The order is part of nothing: a plan names operations, never their index.
+#[must_use]
+pub fn operations() -> &'static [Entry] {
+    &ENTRIES
+}
+
+/// The source of that name.
+#[must_use]
+pub fn source(name: &str) -> Option<&'static Source> {
+    SOURCES.iter().copied().find(|source| source.name == name)
+}
+
+/// The operation of that name, such as `gleif.record`.
+#[must_use]
+pub fn operation(name: &str) -> Option<Entry> {
+    ENTRIES.iter().copied().find(|entry| entry.operation.name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_operations_carry_their_sources_name() {
+        let mut seen = HashSet::new();
+        for entry in operations() {
+            let (source, name) = (entry.source.name, entry.operation.name);
+            assert!(seen.insert(name), "{name} appears twice");
+            assert_eq!(name.split_once('.').map(|(prefix, _)| prefix), Some(source), "{name}");
+            assert!(operation(name).is_some_and(|found| found.source.name == source));
+        }
+        let names: HashSet<_> = sources().iter().map(|source| source.name).collect();
+        assert_eq!(names.len(), sources().len());
+    }
+
+    #[test]
+    fn every_source_has_a_base_and_every_base_its_own_variable() {
+        let mut seen = HashSet::new();
+        for source in sources() {
+            assert!(!source.bases.is_empty() && !source.operations.is_empty(), "{}", source.name);
+            for base in source.bases {
+                assert!(seen.insert(base.env), "{} appears twice", base.env);
+                assert!(base.env.ends_with("_BASE_URL") && base.default.starts_with("http"), "{}", base.env);
+                assert!(!base.default.ends_with('/'), "{}", base.default);
+            }
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! The shape of a row. Rows are constants in [`crate::source`], one small file a source.
+
+use serde::Serialize;
+
+use crate::model::Subject;
+
+/// An upstream: one breaker, one set of limits, one or more operations.
+#[derive(Debug, Serialize)]
+pub struct Source {
+    /// Name of the source in findings, settings and the simulator.
+    pub name: &'static str,
+    /// What it is, for people.
+    pub title: &'static str,
+    /// Name of its breaker in `breakers.yaml`.
+    pub breaker: &'static str,
+    /// Where it is; the first is the one requests go to unless they say otherwise.
+    pub bases: &'static [Base],
+    /// Settings without which it is not asked at all.
+    pub credentials: &'static [Credential],
+    /// The published or observed limits, for people. The enforced ones are in `breakers.yaml`.
+    pub limits: &'static str,
+    /// Licence and terms of use that concern the reader of a report.
+    pub terms: &'static str,
+    /// What can be asked.
+    pub operations: &'static [Operation],
+}
+
+/// A base address of an upstream, replaceable through the environment.
+#[derive(Debug, Serialize)]
+pub struct Base {
+    /// The variable that replaces it, such as `GLEIF_BASE_URL`.
+    pub env: &'static str,
+    /// The public address, without a slash at its end. Paths of requests are appended to it.
+    pub default: &'static str,
+}
+
+/// A setting that a source needs.
+#[derive(Debug, Serialize)]
+pub struct Credential {
+    /// Any one of these environment variables will do.
+    pub any_of: &'static [&'static str],
+    /// How to get it.
+    pub obtain: &'static str,
+}
+
+/// A question that can be put to a source; shows under this name in the Temporal UI.
+#[derive(Debug, Serialize)]
+pub struct Operation {
+    /// `source.question`, such as `gleif.record`.
+    pub name: &'static str,
+    /// What it answers, for people.
+    pub answers: &'static str,
+    /// Whose companies it knows.
+    pub countries: Countries,
+    /// What it can start from: any one of these is enough.
+    pub needs: &'static [Need],
+}
+
+/// The countries an operation covers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Countries {
+    /// All.
+    Any,
+    /// Those in the EU's VAT system.
+    EuVat,
+    /// These, by two-letter code.
+    Only(&'static [&'static str]),
+}
+
+/// Something that must be known about a subject before a question makes sense.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Need {
+    /// The number in the home register.
+    Id,
+    /// The name.
+    Name,
+    /// The legal entity identifier.
+    Lei,
+    /// The VAT number, given or derived from the number in the home register.
+    Vat,
+    /// The address.
+    Address,
+    /// The website.
+    Website,
+}
+
+/// Whether a question makes sense for a subject.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Applies {
+    /// It does.
+    Yes,
+    /// It does not, and why.
+    No(String),
+}
+
+impl Need {
+    /// True if the subject offers it.
+    #[must_use]
+    pub fn met_by(self, subject: &Subject) -> bool {
+        match self {
+            Self::Id => subject.id.is_some(),
+            Self::Name => subject.name.is_some(),
+            Self::Lei => subject.lei.is_some(),
+            Self::Vat => subject.vat.is_some(),
+            Self::Address => subject.address.is_some(),
+            Self::Website => subject.website.is_some(),
+        }
+    }
+
+    /// As in "the subject has no …".
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Id => "registration number",
+            Self::Name => "name",
+            Self::Lei => "LEI",
+            Self::Vat => "VAT number",
+            Self::Address => "address",
+            Self::Website => "website",
+        }
+    }
+}
+
+impl Countries {
+    /// True if companies of that subject's country are covered.
+    #[must_use]
+    pub fn cover(self, subject: &Subject) -> bool {
+        match self {
+            Self::Any => true,
+            Self::EuVat => subject.country.in_eu_vat(),
+            Self::Only(codes) => codes.contains(&subject.country.as_str()),
+        }
+    }
+}
+
+impl Operation {
+    /// Whether the question makes sense for the subject. Depends on nothing else, so a workflow may plan with it.
+    /// Missing credentials are not its business: they differ from worker to worker, so the activity finds out.
+    #[must_use]
+    pub fn applies(&self, subject: &Subject) -> Applies {
+        if !self.countries.cover(subject) {
+            return Applies::No(format!("does not cover {}", subject.country));
+        }
+        if self.needs.is_empty() || self.needs.iter().any(|need| need.met_by(subject)) {
+            return Applies::Yes;
+        }
+        let wanted: Vec<_> = self.needs.iter().map(|need| need.as_str()).collect();
+        Applies::No(format!("the subject has no {}", wanted.join(" or ")))
+    }
+}

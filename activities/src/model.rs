@@ -1,0 +1,16 @@
+//! What an investigation is about, what it asks, and what it gets back.
+//!
+//! Everything here is plain data that crosses the workflow boundary: it serialises, it has no behaviour that depends on
+//! time or on the process, and a workflow may use all of it.
+
+mod country;
+mod facts;
+mod finding;
+mod subject;
+
+pub use country::{Country, UnknownCountry};
+pub use facts::{
+    Accounts, Address, Article, Company, Facts, Hit, Officer, Owner, Parent, Place, Screening, Standing, VatCheck,
+};
+pub use finding::{Ask, Finding, Job, Lack, Status};
+pub use subject::{Subject, SubjectError};

@@ -1,0 +1,10 @@
+//! The upstreams, one file each: the row, and what only this upstream needs.
+
+pub mod cz_ares;
+pub mod fi_ytj;
+pub mod gleif;
+pub mod no_brreg;
+pub mod nominatim;
+pub mod opensanctions;
+pub mod tavily;
+pub mod vies;
