@@ -1,0 +1,76 @@
+# One command per chore. `make` or `make help` lists them.
+#
+# Everything that is not Rust comes through scripts/tools into .tools/, without root. CARGO_TARGET_DIR, TEMPORAL_BIN,
+# REDIS_SERVER and PROMTOOL are honoured when they are set.
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-builtin-rules --no-print-directory
+
+CARGO ?= cargo
+# The lock file is part of the source: a build that would change it is a mistake.
+LOCKED := --locked
+
+.PHONY: help
+help: ## list the chores
+	@awk -F ':.*## ' '/^##@/ { printf "\n%s\n", substr($$0, 5) } /^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+##@ Try it
+
+.PHONY: demo
+demo: cargo-there ## investigate a real company against simulated sources while one of them is down (ARGS=--json …)
+	@scripts/demo $(ARGS)
+
+.PHONY: dev
+dev: cargo-there ## server, simulator and worker until Ctrl-C (ARGS="--fault tavily=down" …)
+	@scripts/demo --command dev $(ARGS)
+
+##@ Check it
+
+.PHONY: test
+test: cargo-there ## everything that CI runs
+	@scripts/check $(STEPS)
+
+.PHONY: fmt
+fmt: cargo-there ## format the code
+	$(CARGO) fmt --all
+
+.PHONY: lint
+lint: cargo-there ## clippy, with warnings as errors
+	@scripts/check format clippy
+
+.PHONY: deny
+deny: cargo-there ## licences, duplicate versions, sources and advisories of what we depend on
+	@scripts/check deny
+
+.PHONY: doc
+doc: cargo-there ## the API documentation, with warnings as errors
+	@scripts/check doc
+
+##@ Compare it
+
+.PHONY: bench
+bench: cargo-there ## the speed of the breaker beside the published crates
+	$(CARGO) bench $(LOCKED) -p breaker-conformance $(ARGS)
+
+.PHONY: conformance
+conformance: cargo-there ## the cases of the breaker's semantics, ours beside the published crates
+	$(CARGO) run $(LOCKED) --quiet -p breaker-conformance $(ARGS)
+
+##@ Keep it
+
+.PHONY: tools
+tools: ## fetch the programs that the tests need into .tools/
+	@scripts/tools temporal redis-server promtool cargo-deny
+
+.PHONY: clean-tools
+clean-tools: ## remove .tools/
+	rm -rf .tools
+
+.PHONY: clean
+clean: clean-tools ## remove everything that was built or fetched
+	$(CARGO) clean
+
+.PHONY: cargo-there
+cargo-there:
+	@command -v $(CARGO) >/dev/null || { echo "make: cargo is not on the PATH: install Rust (https://rustup.rs), then open a new shell" >&2; exit 1; }
