@@ -7,4 +7,5 @@ pub mod activity;
 pub mod catalog;
 pub mod classify;
 pub mod model;
+pub mod simulator;
 pub mod source;
