@@ -24,6 +24,8 @@ use serde_json::{Value, json};
 
 use super::fault::FaultError;
 use super::fleet::{Fleet, SetFaultError};
+use super::ledger::Calls;
+use super::station::Station;
 
 pub(super) fn router(fleet: Arc<Fleet>) -> Router {
     Router::new()
@@ -35,7 +37,7 @@ pub(super) fn router(fleet: Arc<Fleet>) -> Router {
 }
 
 async fn overview(State(fleet): State<Arc<Fleet>>) -> Json<Value> {
-    let upstream = |station: &super::station::Station| {
+    let upstream = |station: &Station| {
         let faults: BTreeMap<String, &str> = station.forms().into_iter().collect();
         let fault = station.fault().map(|fault| fault.to_string());
         json!({
@@ -46,23 +48,17 @@ async fn overview(State(fleet): State<Arc<Fleet>>) -> Json<Value> {
     Json(json!({"upstreams": fleet.stations().map(upstream).collect::<Vec<_>>()}))
 }
 
-async fn calls(State(fleet): State<Arc<Fleet>>) -> Json<Value> {
-    Json(
-        fleet
-            .stations()
-            .map(|station| (station.upstream.name, json!(station.calls())))
-            .collect::<serde_json::Map<_, _>>()
-            .into(),
-    )
+async fn calls(State(fleet): State<Arc<Fleet>>) -> Json<BTreeMap<&'static str, Calls>> {
+    Json(fleet.stations().map(|station| (station.upstream.name, station.calls())).collect())
 }
 
 async fn forget(State(fleet): State<Arc<Fleet>>) -> StatusCode {
-    fleet.stations().for_each(super::station::Station::forget);
+    fleet.stations().for_each(Station::forget);
     StatusCode::NO_CONTENT
 }
 
 async fn faults(State(fleet): State<Arc<Fleet>>) -> Json<BTreeMap<&'static str, String>> {
-    let set = |station: &super::station::Station| Some((station.upstream.name, station.fault()?.to_string()));
+    let set = |station: &Station| Some((station.upstream.name, station.fault()?.to_string()));
     Json(fleet.stations().filter_map(set).collect())
 }
 
