@@ -6,6 +6,7 @@
 pub mod activity;
 pub mod catalog;
 pub mod classify;
+pub mod identifiers;
 pub mod model;
 pub mod simulator;
 pub mod source;

@@ -103,7 +103,7 @@ impl Need {
             Self::Id => subject.id.is_some(),
             Self::Name => subject.name.is_some(),
             Self::Lei => subject.lei.is_some(),
-            Self::Vat => subject.vat.is_some(),
+            Self::Vat => subject.vat_number().is_some(),
             Self::Address => subject.address.is_some(),
             Self::Website => subject.website.is_some(),
         }

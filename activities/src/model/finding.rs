@@ -1,5 +1,8 @@
 //! One question to one source, and what became of it.
 
+use std::time::Duration;
+
+use circuit_registry::temporal::Reason;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -177,31 +180,38 @@ impl Finding {
 
     /// What a workflow makes of an operation that ended in an error: the source stays a gap, and the gap has a reason.
     #[must_use]
-    pub fn lacking(lack: Lack) -> Self {
+    pub fn lacking(lack: &Lack) -> Self {
+        let ended = lack.started_at.and_then(|at| at.checked_add(Duration::from_millis(lack.duration_ms)).ok());
+        let wait = lack.retry_in_ms.map(Duration::from_millis);
         Self {
             attempts: lack.attempts,
             started_at: lack.started_at,
             duration_ms: lack.duration_ms,
-            retry_at: lack.retry_at,
-            ..Self::new(&lack.source, &lack.operation, Status::Degraded).because(lack.reason)
+            retry_at: ended.zip(wait).and_then(|(ended, wait)| ended.checked_add(wait).ok()),
+            ..Self::new(&lack.source, &lack.operation, Status::Degraded).because(&*lack.text)
         }
     }
 }
 
-/// The details of an activity failure: why a source has no answer. Travels as the failure's first detail.
+/// The details of an activity failure: why a source has no answer. Reads as the registry's own failure details too.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Lack {
+    /// The breaker that refused or judged the call, such as `vies:DE`.
+    pub service: String,
+    /// Why there is no answer, as the registry's word for it.
+    pub reason: Reason,
+    /// Milliseconds until it makes sense to ask again, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_in_ms: Option<u64>,
     /// Name of the source.
     pub source: String,
     /// Name of the operation.
     pub operation: String,
-    /// What kind of trouble it was; `None` if a breaker did not let the call through.
+    /// What kind of answer it was; `None` if there was none to judge.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub class: Option<Class>,
-    /// The breaker that refused or judged the call, such as `vies:DE`.
-    pub breaker: String,
     /// A sentence for the reader of the report, without personal data.
-    pub reason: String,
+    pub text: String,
     /// Attempts made so far.
     pub attempts: u32,
     /// When the last attempt began.
@@ -209,7 +219,41 @@ pub struct Lack {
     pub started_at: Option<Timestamp>,
     /// How long the last attempt took, in milliseconds.
     pub duration_ms: u64,
-    /// When it makes sense to ask again, where that is known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub retry_at: Option<Timestamp>,
+}
+
+#[cfg(test)]
+mod tests {
+    use circuit_registry::temporal::FailureDetails;
+
+    use super::*;
+
+    #[test]
+    fn a_lack_reads_as_the_registrys_failure_details() {
+        let lack = Lack {
+            service: "vies:DE".into(),
+            reason: Reason::Open,
+            retry_in_ms: Some(30_000),
+            source: "vies".into(),
+            operation: "vies.check".into(),
+            class: None,
+            text: "open".into(),
+            attempts: 2,
+            started_at: Some(Timestamp::UNIX_EPOCH),
+            duration_ms: 1_000,
+        };
+        let json = serde_json::to_value(&lack).expect("a lack serialises");
+        let details: FailureDetails = serde_json::from_value(json).expect("and reads as the registry's details");
+        assert_eq!((details.service.as_deref(), details.retry_in_ms), (Some("vies:DE"), Some(30_000)));
+        let finding = Finding::lacking(&lack);
+        assert_eq!(finding.status, Status::Degraded);
+        assert_eq!(finding.retry_at.map(Timestamp::as_second), Some(31), "counted from the end of the attempt");
+    }
+
+    #[test]
+    fn statuses_are_spelt_alike_everywhere() {
+        for status in Status::ALL {
+            assert_eq!(serde_json::to_value(status).expect("serialises"), status.as_str());
+            assert!(!(status == Status::NotApplicable && status.is_gap()));
+        }
+    }
 }

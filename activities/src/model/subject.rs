@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::Country;
+use crate::identifiers::{IdentifierError, Kind};
 
 /// A company: a country and at least one thing to find it by. Strings are normalised (see [`Subject::normalised`]).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,6 +36,17 @@ pub enum SubjectError {
     /// Nothing to look for.
     #[error("the subject is empty: give a registration number, a name, an LEI or a VAT number")]
     Empty,
+    /// A number that is none.
+    #[error(transparent)]
+    Identifier(#[from] IdentifierError),
+    /// A VAT number of a country in whose system this company cannot be.
+    #[error("VAT number {vat} does not belong to a company of {country}")]
+    ForeignVat {
+        /// The number.
+        vat: String,
+        /// The country of the subject.
+        country: Country,
+    },
 }
 
 impl Subject {
@@ -42,5 +54,132 @@ impl Subject {
     #[must_use]
     pub const fn new(country: Country) -> Self {
         Self { country, id: None, name: None, lei: None, vat: None, address: None, website: None }
+    }
+
+    /// The same with every identifier in its normal form and blank fields removed. Numbers whose checksum fails are kept
+    /// and named in the list: the official register may know better, so the caller decides whether to go on.
+    ///
+    /// # Errors
+    /// If nothing is left to look for, or a number does not have the form that the country's numbers have.
+    pub fn normalised(self) -> Result<(Self, Vec<IdentifierError>), SubjectError> {
+        let mut doubts = Vec::new();
+        let mut read = |kind: Option<Kind>, text: Option<String>| -> Result<Option<String>, IdentifierError> {
+            let Some(text) = filled(text) else { return Ok(None) };
+            let Some(kind) = kind else { return Ok(Some(text)) };
+            match kind.read(&text) {
+                Ok(identifier) => Ok(Some(identifier.as_str().to_owned())),
+                Err(IdentifierError::Checksum { identifier, name }) => {
+                    let value = identifier.as_str().to_owned();
+                    doubts.push(IdentifierError::Checksum { identifier, name });
+                    Ok(Some(value))
+                }
+                Err(error) => Err(error),
+            }
+        };
+        let country = self.country;
+        let id = read(Kind::of_register(country), self.id)?;
+        let lei = read(Some(Kind::Lei), self.lei)?;
+        let given = filled(self.vat).map(|vat| vat.to_uppercase());
+        let vat = match given {
+            Some(vat) => read(Some(vat_kind(country, &vat)?), Some(vat))?,
+            None => None,
+        };
+        let subject = Self {
+            country,
+            id,
+            name: filled(self.name),
+            lei,
+            vat,
+            address: filled(self.address),
+            website: filled(self.website),
+        };
+        if [&subject.id, &subject.name, &subject.lei, &subject.vat].into_iter().all(Option::is_none) {
+            return Err(SubjectError::Empty);
+        }
+        Ok((subject, doubts))
+    }
+
+    /// The VAT number, and whether it had to be derived from the number in the home register. In several countries one
+    /// follows from the other; that a company has the former does not prove that it is registered for VAT.
+    #[must_use]
+    pub fn vat_number(&self) -> Option<(String, bool)> {
+        if let Some(vat) = &self.vat {
+            return Some((vat.clone(), false));
+        }
+        let id = self.id.as_deref()?;
+        let derived = match self.country.as_str() {
+            country @ ("BE" | "CZ" | "DK" | "RO") => format!("{country}{id}"),
+            "FI" => format!("FI{}", id.replace('-', "")),
+            "FR" => {
+                let siren: u64 = id.parse().ok()?;
+                format!("FR{:02}{id}", (12 + 3 * (siren % 97)) % 97)
+            }
+            _ => return None,
+        };
+        Some((derived, true))
+    }
+}
+
+/// The text without surrounding space, unless nothing is left.
+fn filled(text: Option<String>) -> Option<String> {
+    text.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty())
+}
+
+/// Which rules a VAT number follows. Companies may be registered abroad, but not in a system that is neither the EU's nor
+/// their own country's.
+fn vat_kind(country: Country, vat: &str) -> Result<Kind, SubjectError> {
+    let prefix: String = vat.chars().take(2).collect();
+    let home = country.vat_prefix();
+    match prefix.as_str() {
+        "NO" | "CH" if prefix != home => Err(SubjectError::ForeignVat { vat: vat.to_owned(), country }),
+        _ if prefix.chars().all(char::is_alphabetic) => Ok(Kind::of_vat(&prefix)),
+        _ => Ok(Kind::of_vat(home)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn subject(country: &str, id: &str, vat: &str) -> Subject {
+        let country = country.parse().expect(country);
+        Subject { id: Some(id.into()), vat: Some(vat.into()), ..Subject::new(country) }
+    }
+
+    #[test]
+    fn numbers_are_normalised_and_doubts_kept_apart_from_errors() {
+        let (read, doubts) = subject("NO", " 923 609 016 ", "no923609016mva").normalised().expect("valid");
+        assert_eq!((read.id.as_deref(), read.vat.as_deref()), (Some("923609016"), Some("NO923609016MVA")));
+        assert!(doubts.is_empty());
+
+        let (read, doubts) = subject("NO", "988077918", "").normalised().expect("a wrong checksum is no error here");
+        assert_eq!((read.id.as_deref(), doubts.len()), (Some("988077918"), 1));
+
+        assert!(matches!(subject("NO", "9236090", "").normalised(), Err(SubjectError::Identifier(_))));
+        assert!(matches!(subject("SE", "1", "CHE-107.787.577 IVA").normalised(), Err(SubjectError::ForeignVat { .. })));
+        assert_eq!(subject("NO", "  ", " ").normalised(), Err(SubjectError::Empty));
+    }
+
+    #[test]
+    fn vat_numbers_follow_from_register_numbers_where_they_do() {
+        let cases = [
+            ("BE", "0202239951", Some("BE0202239951")),
+            ("CZ", "27082440", Some("CZ27082440")),
+            ("FI", "0112038-9", Some("FI01120389")),
+            ("FR", "552032534", Some("FR27552032534")),
+            ("DK", "24256790", Some("DK24256790")),
+            ("RO", "14399840", Some("RO14399840")),
+            ("NL", "17085815", None),
+            ("NO", "923609016", None),
+        ];
+        for (country, id, vat) in cases {
+            let (read, _) = subject(country, id, "").normalised().expect(id);
+            assert_eq!(read.vat_number(), vat.map(|vat| (vat.to_owned(), true)), "{country} {id}");
+            if let Some(vat) = vat {
+                assert!(Kind::of_vat(country).read(vat).is_ok(), "{vat}");
+            }
+        }
+        let (read, _) = subject("IE", "368047", "IE6388047V").normalised().expect("valid");
+        assert_eq!(read.vat_number(), Some(("IE6388047V".to_owned(), false)));
     }
 }
