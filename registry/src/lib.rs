@@ -1,8 +1,63 @@
 //! Named circuit breakers for Rust services and Temporal activities.
+//!
+//! ```
+//! use circuit_registry::{BreakersConfig, CircuitRegistry};
+//!
+//! # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let registry = CircuitRegistry::new(BreakersConfig::from_yaml(
+//!     "services: { northdata: { fail_max: 5, reset_timeout: 60s, timeout: 10s } }",
+//! )?);
+//! let answer = registry.call("northdata", async { Ok::<_, std::io::Error>("Equinor ASA") }).await?;
+//! # assert_eq!(answer, "Equinor ASA");
+//! # Ok(()) }
+//! ```
+//!
+//! # How it is built
+//!
+//! | layer | modules | knows |
+//! |---|---|---|
+//! | words | [`outcome`](Verdict), `policy`, `view`, `event` | plain data |
+//! | decisions | `machine`, `window`, `backoff`, `budget`, `limiter`, `control`, `books` | the stored state, now, a draw |
+//! | shell | `breaker`, `registry`, `gate`, `lanes` | locks, clocks, waiting, announcing |
+//! | edges | `config`, `metrics`, `http`, `temporal` | YAML, Prometheus, HTTP, the Temporal SDK |
 
+mod backoff;
+mod books;
+mod breaker;
+mod budget;
+mod classify;
+mod clock;
+mod config;
+mod context;
+mod control;
+mod event;
+mod gate;
+mod histogram;
+pub mod http;
+mod hub;
+mod lanes;
+mod limiter;
+mod machine;
+#[cfg(feature = "prometheus")]
+#[path = "metrics.rs"]
+pub mod prometheus;
 mod outcome;
-
-pub use outcome::{CallError, Classify, Rejection, ServiceName, Settlement, State, Verdict};
-
+pub mod policy;
+mod registry;
+mod sync;
 #[cfg(feature = "temporal")]
 pub mod temporal;
+mod view;
+mod window;
+
+pub use breaker::{Breaker, Permit};
+pub use clock::{SystemWallClock, WallClock};
+pub use config::{BreakersConfig, ConfigError, Place};
+pub use context::CallContext;
+pub use control::Override;
+pub use event::{Event, EventKind, Observer};
+pub use machine::{Cause, Transition};
+pub use outcome::{CallError, Classify, Rejection, ServiceName, Settlement, State, Verdict};
+pub use policy::{Mode, Policy};
+pub use registry::{CircuitRegistry, ConfigDiff, RegistryBuilder};
+pub use view::{BreakerView, CallCounts};

@@ -1,0 +1,735 @@
+//! The shell around a breaker's [`books`](crate::books): it locks, reads the clock, counts, announces and waits.
+//!
+//! A call in good times takes no lock: it reads the [`gate`](crate::gate), bumps a counter of its own thread's, runs, looks at
+//! the gate again and bumps another. Everything else goes through the mutex, which is never held while a call runs.
+
+use std::{
+    fmt,
+    future::poll_fn,
+    pin::{Pin, pin},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use tokio::sync::Notify;
+
+use crate::{
+    books::{Books, Entry, Notice, Refusal, Ticket},
+    clock::Tick,
+    context::{self, CallContext},
+    control::Override,
+    event::EventKind,
+    gate::{Gate, Word},
+    histogram::Histogram,
+    hub::{Draws, Hub},
+    lanes::{Counter, Lanes, Slot},
+    machine::Sample,
+    outcome::{CallError, Classify, Rejection, ServiceName, Settlement, State, Verdict},
+    policy::{Mode, Policy},
+    view::{BreakerView, CallCounts},
+};
+
+/// A handle on one service's breaker. Clones are handles on the same breaker.
+#[derive(Clone)]
+pub struct Breaker {
+    core: Arc<Core>,
+}
+
+impl Breaker {
+    pub(crate) const fn new(core: Arc<Core>) -> Self {
+        Self { core }
+    }
+
+    /// The protected service's name.
+    #[must_use]
+    pub fn name(&self) -> &ServiceName {
+        &self.core.name
+    }
+
+    /// Runs `work` if the breaker lets it, and takes its outcome into account: `Ok` is a success, an error says itself what it
+    /// means.
+    ///
+    /// If the returned future is dropped, the call is neutral, unless it had outlived its timeout. If `work` panics,
+    /// that is a failure, and the panic goes on.
+    ///
+    /// # Errors
+    /// [`CallError::Rejected`] if it never ran, [`CallError::TimedOut`] if it took longer than the policy or the surrounding
+    /// [`CallContext`] allows, [`CallError::Upstream`] with its own error otherwise.
+    pub async fn call<T, E, F>(&self, work: F) -> Result<T, CallError<E>>
+    where
+        F: Future<Output = Result<T, E>>,
+        E: Classify,
+    {
+        self.core.run(work, classified).await
+    }
+
+    /// Like [`call`](Self::call), with the verdict given by `judge`: for errors that do not classify themselves, and for
+    /// answers that look well and are not.
+    ///
+    /// # Errors
+    /// As [`call`](Self::call).
+    pub async fn call_with<T, E, F>(
+        &self,
+        work: F,
+        judge: impl FnOnce(&Result<T, E>) -> Verdict,
+    ) -> Result<T, CallError<E>>
+    where
+        F: Future<Output = Result<T, E>>,
+    {
+        self.core.run(work, |result| (judge(result), None)).await
+    }
+
+    /// Asks for one call to start; waits for a place in the bulkhead as long as the policy says.
+    ///
+    /// # Errors
+    /// The reason why it may not, with the time to come back.
+    pub async fn acquire(&self) -> Result<Permit, Rejection> {
+        let receipt = self.core.enter().await?;
+        Ok(Permit { core: self.core.clone(), receipt: Some(receipt) })
+    }
+
+    /// Asks for one call to start, now or not at all.
+    ///
+    /// # Errors
+    /// The reason why it may not, with the time to come back.
+    pub fn try_acquire(&self) -> Result<Permit, Rejection> {
+        let receipt = self.core.try_enter()?;
+        Ok(Permit { core: self.core.clone(), receipt: Some(receipt) })
+    }
+
+    /// What the breaker looks like now. Looking changes nothing.
+    #[must_use]
+    pub fn view(&self) -> BreakerView {
+        self.core.view()
+    }
+
+    /// The policy it goes by now.
+    #[must_use]
+    pub fn policy(&self) -> Arc<Policy> {
+        self.core.lock().policy.clone()
+    }
+
+    /// Rejects every call until `order` is released or ends, whatever timers and verdicts say. Calls in flight are late when they
+    /// end.
+    pub fn force_open(&self, order: Override) {
+        self.core.hold(Mode::ForceOpen, order);
+    }
+
+    /// Lets every call pass until `order` is released or ends. Their verdicts are counted and change nothing.
+    pub fn force_closed(&self, order: Override) {
+        self.core.hold(Mode::ForceClosed, order);
+    }
+
+    /// Lets every call pass, and tells observers when it would have opened, until `order` is released or ends.
+    pub fn observe_only(&self, order: Override) {
+        self.core.hold(Mode::Observe, order);
+    }
+
+    /// Releases every override, whoever holds it: the breaker decides again.
+    pub fn auto(&self) {
+        self.core.release(None);
+    }
+
+    /// Releases the overrides that `who` holds; those of others stay. Whether there were any.
+    pub fn release(&self, who: &str) -> bool {
+        self.core.release(Some(who))
+    }
+
+    /// Closes it and forgets failures, evidence and the growth of its open time. Overrides stay.
+    pub fn reset(&self) {
+        self.core.operate(|books, now| (books.reset(now), None));
+    }
+}
+
+impl fmt::Debug for Breaker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.view(), f)
+    }
+}
+
+/// Permission for one call. It ends exactly once: [settled](Self::settle) with a verdict, or dropped, which is neutral
+/// (a failure, if the drop is part of a panic).
+#[must_use = "a permit dropped unused says nothing about the service; settle it"]
+pub struct Permit {
+    core: Arc<Core>,
+    receipt: Option<Receipt>,
+}
+
+impl Permit {
+    /// Ends the call.
+    pub fn settle(mut self, verdict: Verdict) -> Settlement {
+        self.end(verdict, None)
+    }
+
+    /// Ends the call with what its error says, Retry-After included.
+    pub fn settle_error(mut self, error: &impl Classify) -> Settlement {
+        self.end(error.verdict(), error.retry_after())
+    }
+
+    /// Whether this call is a probe of a half-open breaker.
+    #[must_use]
+    pub fn is_probe(&self) -> bool {
+        self.receipt.as_ref().is_some_and(|r| matches!(r.way, Way::Booked(Ticket { entry: Entry::Probe, .. })))
+    }
+
+    /// The generation that admitted the call.
+    #[must_use]
+    pub fn generation(&self) -> u64 {
+        self.receipt.as_ref().map_or(0, |r| r.way.generation())
+    }
+
+    fn end(&mut self, verdict: Verdict, not_before: Option<Duration>) -> Settlement {
+        match self.receipt.take() {
+            Some(receipt) => self.core.settle(&receipt, verdict, not_before),
+            None => Settlement::Late,
+        }
+    }
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        if let Some(receipt) = self.receipt.take() {
+            let verdict = if std::thread::panicking() { Verdict::Failure } else { self.core.dropped(&receipt) };
+            self.core.settle(&receipt, verdict, None);
+        }
+    }
+}
+
+impl fmt::Debug for Permit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Permit").field("service", &self.core.name).field("receipt", &self.receipt).finish()
+    }
+}
+
+/// How a call was admitted.
+#[derive(Debug, Clone, Copy)]
+enum Way {
+    /// By the gate's word alone.
+    Gate(Word),
+    /// By the books.
+    Booked(Ticket),
+}
+
+impl Way {
+    const fn generation(&self) -> u64 {
+        match self {
+            Self::Gate(word) => word.generation(),
+            Self::Booked(ticket) => ticket.generation,
+        }
+    }
+}
+
+/// What the end of a call needs to know of its beginning.
+#[derive(Debug)]
+struct Receipt {
+    way: Way,
+    /// When it began, where that is measured.
+    started: Option<Tick>,
+    /// When the policy's timeout is over, where there is one.
+    expires: Option<Tick>,
+}
+
+/// A call that runs. Its end is settled, whatever the end is.
+struct Running<'a> {
+    core: &'a Core,
+    receipt: Receipt,
+    /// The protected future is being polled: if we are dropped now, it panicked.
+    polling: bool,
+    ended: bool,
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        if !self.ended {
+            let verdict = if self.polling { Verdict::Failure } else { self.core.dropped(&self.receipt) };
+            self.core.settle(&self.receipt, verdict, None);
+        }
+    }
+}
+
+impl Running<'_> {
+    /// Runs `work` to its end, knowing at each moment whether a panic would be its own.
+    async fn poll<F: Future>(&mut self, mut work: Pin<&mut F>) -> F::Output {
+        poll_fn(|cx| {
+            self.polling = true;
+            let poll = work.as_mut().poll(cx);
+            self.polling = false;
+            poll
+        })
+        .await
+    }
+
+    #[inline]
+    fn end(mut self, verdict: Verdict, not_before: Option<Duration>) {
+        self.ended = true;
+        self.core.settle(&self.receipt, verdict, not_before);
+    }
+}
+
+#[inline]
+fn classified<T, E: Classify>(result: &Result<T, E>) -> (Verdict, Option<Duration>) {
+    match result {
+        Ok(_) => (Verdict::Success, None),
+        Err(error) => (error.verdict(), error.retry_after()),
+    }
+}
+
+/// Refusals that are counted apart from the lanes: they are rare, and take the mutex anyway.
+const REFUSALS: usize = 4;
+
+/// One breaker. Everything on it is reached through shared references.
+pub(crate) struct Core {
+    gate: Gate,
+    lanes: Lanes,
+    pub(crate) name: ServiceName,
+    refused: [AtomicU64; REFUSALS],
+    /// By [`State`] entered.
+    transitions: [AtomicU64; 3],
+    behind: Mutex<Behind>,
+    /// A place in the bulkhead was freed.
+    freed: Notify,
+    histogram: Option<Box<Histogram>>,
+    hub: Arc<Hub>,
+}
+
+struct Behind {
+    books: Books,
+    draws: Draws,
+}
+
+impl Core {
+    pub(crate) fn new(name: ServiceName, policy: Arc<Policy>, hub: Arc<Hub>) -> Self {
+        let books = Books::new(policy);
+        let seed = name.bytes().fold(hub.seed, |seed, byte| (seed ^ u64::from(byte)).wrapping_mul(0x100_0000_01B3));
+        let core = Self {
+            gate: Gate::new(Word::new(0)),
+            lanes: Lanes::new(),
+            name,
+            refused: Default::default(),
+            transitions: Default::default(),
+            histogram: hub.measured.then(Box::default),
+            behind: Mutex::new(Behind { books, draws: Draws::new(seed) }),
+            freed: Notify::new(),
+            hub,
+        };
+        core.publish(&core.lock_all().books);
+        core
+    }
+
+    // ── admission ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    pub(crate) async fn run<T, E, F>(
+        &self,
+        work: F,
+        judge: impl FnOnce(&Result<T, E>) -> (Verdict, Option<Duration>),
+    ) -> Result<T, CallError<E>>
+    where
+        F: Future<Output = Result<T, E>>,
+    {
+        let receipt = match self.enter_by_gate() {
+            Some(receipt) => receipt?,
+            None => self.enter_booked().await?,
+        };
+        let mut running = Running { core: self, receipt, polling: false, ended: false };
+        let mut work = pin!(work);
+        let result = match self.time_limit(&running.receipt) {
+            None => running.poll(work).await,
+            Some(after) => match tokio::time::timeout(after, running.poll(work.as_mut())).await {
+                Ok(result) => result,
+                Err(_) => {
+                    self.lanes.bump(Slot::current(), Counter::TimedOut);
+                    running.end(Verdict::Failure, None);
+                    return Err(CallError::TimedOut { service: self.name.clone(), after });
+                }
+            },
+        };
+        let (verdict, not_before) = judge(&result);
+        running.end(verdict, not_before);
+        result.map_err(CallError::Upstream)
+    }
+
+    /// The answer of the gate, if it can give one.
+    #[inline]
+    fn enter_by_gate(&self) -> Option<Result<Receipt, Rejection>> {
+        let word = self.gate.read();
+        if word.admits() {
+            self.lanes.bump(Slot::current(), Counter::Admitted);
+            let started = if word.is_timed() { Some(self.hub.clock.now()) } else { None };
+            return Some(Ok(Receipt { way: Way::Gate(word), started, expires: None }));
+        }
+        if word.rejects() {
+            return self.reject_by_gate(word).map(Err);
+        }
+        None
+    }
+
+    fn reject_by_gate(&self, word: Word) -> Option<Rejection> {
+        let deadline = self.gate.deadline_of(word)?;
+        let now = self.hub.clock.now();
+        if now >= deadline {
+            return None; // a probe is due: that is for the books
+        }
+        self.lanes.bump(Slot::current(), Counter::RejectedOpen);
+        Some(Rejection::Open { service: self.name.clone(), retry_in: deadline.since(now), forced: false })
+    }
+
+    fn try_enter(&self) -> Result<Receipt, Rejection> {
+        match self.enter_by_gate() {
+            Some(answer) => answer,
+            None => self.try_enter_booked().map_err(|refusal| self.reject(refusal)),
+        }
+    }
+
+    async fn enter(&self) -> Result<Receipt, Rejection> {
+        match self.enter_by_gate() {
+            Some(answer) => answer,
+            None => self.enter_booked().await,
+        }
+    }
+
+    /// Asks the books; where the bulkhead is full, waits as long as the policy says and asks again from the first step.
+    #[cold]
+    async fn enter_booked(&self) -> Result<Receipt, Rejection> {
+        let refusal = match self.try_enter_booked() {
+            Ok(receipt) => return Ok(receipt),
+            Err(refusal) => refusal,
+        };
+        let max_wait = self.lock().policy.bulkhead.map_or(Duration::ZERO, |b| b.max_wait);
+        let can_wait = tokio::runtime::Handle::try_current().is_ok();
+        if !matches!(refusal, Refusal::BulkheadFull { .. }) || max_wait.is_zero() || !can_wait {
+            return Err(self.reject(refusal));
+        }
+        let wait = async {
+            loop {
+                let mut freed = pin!(self.freed.notified());
+                freed.as_mut().enable(); // a place freed from here on is not missed
+                match self.try_enter_booked() {
+                    Err(Refusal::BulkheadFull { .. }) => freed.await,
+                    answer => return answer,
+                }
+            }
+        };
+        match tokio::time::timeout(max_wait, wait).await {
+            Ok(Ok(receipt)) => Ok(receipt),
+            Ok(Err(refusal)) => {
+                self.freed.notify_one(); // the place we were woken for is still free
+                Err(self.reject(refusal))
+            }
+            Err(_) => Err(self.reject(refusal)),
+        }
+    }
+
+    fn try_enter_booked(&self) -> Result<Receipt, Refusal> {
+        let attempt = CallContext::with_current(|c| c.attempt).unwrap_or(1);
+        let now = self.hub.clock.now();
+        let mut behind = self.lock_all();
+        let (answer, notice) = behind.books.admit(now, attempt);
+        self.publish(&behind.books);
+        let timeout = behind.books.policy.timeout;
+        if let Ok(ticket) = &answer {
+            self.lanes.bump(Slot::current(), Counter::Admitted);
+            self.announce(now, notice);
+            if self.hub.announcer.wants_calls {
+                let probe = ticket.entry == Entry::Probe;
+                self.hub.announcer.announce(&self.name, now, EventKind::Admitted { probe });
+            }
+        }
+        drop(behind);
+        let ticket = answer?;
+        Ok(Receipt { way: Way::Booked(ticket), started: Some(now), expires: timeout.map(|time| now.after(time)) })
+    }
+
+    fn reject(&self, refusal: Refusal) -> Rejection {
+        let service = self.name.clone();
+        let counted = match refusal {
+            Refusal::Open { .. } => None,
+            Refusal::HalfOpenBusy { .. } => Some(0),
+            Refusal::BulkheadFull { .. } => Some(1),
+            Refusal::RateLimited { .. } => Some(2),
+            Refusal::BudgetExhausted => Some(3),
+        };
+        match counted {
+            None => self.lanes.bump(Slot::current(), Counter::RejectedOpen),
+            Some(at) => drop(self.refused[at].fetch_add(1, Ordering::Relaxed)),
+        }
+        let rejection = match refusal {
+            Refusal::Open { retry_in, forced } => Rejection::Open { service, retry_in, forced },
+            Refusal::HalfOpenBusy { retry_in } => Rejection::HalfOpenBusy { service, retry_in },
+            Refusal::BulkheadFull { max_concurrent } => Rejection::BulkheadFull { service, max_concurrent },
+            Refusal::RateLimited { retry_in } => Rejection::RateLimited { service, retry_in },
+            Refusal::BudgetExhausted => Rejection::BudgetExhausted { service },
+        };
+        if self.hub.announcer.wants_calls {
+            let kind = EventKind::Rejected(rejection.clone());
+            self.hub.announcer.announce(&self.name, self.hub.clock.now(), kind);
+        }
+        rejection
+    }
+
+    /// The time this call gets: what the policy says, and less than what is left of the surrounding work, so that the call ends
+    /// and is settled before its caller is given up. `None` without a limit, or without a tokio clock to keep it.
+    #[inline]
+    fn time_limit(&self, receipt: &Receipt) -> Option<Duration> {
+        if receipt.expires.is_none() && !context::in_use() {
+            return None;
+        }
+        let by_policy = receipt.expires.map(|end| end.since(receipt.started.unwrap_or(end)));
+        let by_context = CallContext::with_current(|c| c.deadline).flatten().map(|deadline| {
+            let left = deadline.saturating_duration_since(tokio::time::Instant::now());
+            left - (left / 10).min(Duration::from_secs(1))
+        });
+        let limit = match (by_policy, by_context) {
+            (Some(a), Some(b)) => a.min(b),
+            (a, b) => a.or(b)?,
+        };
+        tokio::runtime::Handle::try_current().is_ok().then_some(limit)
+    }
+
+    // ── settlement ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    #[inline]
+    fn settle(&self, receipt: &Receipt, verdict: Verdict, not_before: Option<Duration>) -> Settlement {
+        if let Way::Gate(word) = receipt.way
+            && verdict == Verdict::Success
+            && word.is_pristine()
+            && self.gate.read() == word
+        {
+            // Nothing has failed in this generation: there is nothing for a success to change.
+            self.lanes.bump(Slot::current(), Counter::Success);
+            if let Some(started) = receipt.started {
+                self.measure(self.hub.clock.now().since(started));
+            }
+            return Settlement::Counted;
+        }
+        self.settle_booked(receipt, verdict, not_before)
+    }
+
+    #[cold]
+    fn settle_booked(&self, receipt: &Receipt, verdict: Verdict, not_before: Option<Duration>) -> Settlement {
+        let ticket = match receipt.way {
+            Way::Booked(ticket) => ticket,
+            Way::Gate(word) => Ticket { generation: word.generation(), entry: Entry::Pass, placed: false },
+        };
+        let now = self.hub.clock.now();
+        let took = receipt.started.map(|started| now.since(started));
+        if let Some(took) = took {
+            self.measure(took);
+        }
+        let mut behind = self.lock_all();
+        let Behind { books, draws } = &mut *behind;
+        let sample: Sample = books.sample(verdict, not_before, took);
+        let (settlement, notice) = books.settle(ticket, sample, now, draws.next());
+        self.publish(books);
+        self.announce(now, notice);
+        if self.hub.announcer.wants_calls {
+            self.hub.announcer.announce(&self.name, now, EventKind::Settled { verdict, settlement, took });
+        }
+        drop(behind);
+        if ticket.placed {
+            self.freed.notify_one();
+        }
+        let slot = Slot::current();
+        self.lanes.bump(
+            slot,
+            match verdict {
+                Verdict::Success => Counter::Success,
+                Verdict::Failure => Counter::Failure,
+                Verdict::Throttled { .. } => Counter::Throttled,
+                Verdict::Neutral => Counter::Neutral,
+            },
+        );
+        if settlement == Settlement::Late {
+            self.lanes.bump(slot, Counter::Late);
+        }
+        settlement
+    }
+
+    /// The verdict of a call that was dropped: the caller's own affair, unless it had outlived its timeout.
+    fn dropped(&self, receipt: &Receipt) -> Verdict {
+        match receipt.expires {
+            Some(end) if self.hub.clock.now() >= end => Verdict::Failure,
+            _ => Verdict::Neutral,
+        }
+    }
+
+    fn measure(&self, took: Duration) {
+        if let Some(histogram) = &self.histogram {
+            histogram.record(took);
+        }
+    }
+
+    // ── operators and configuration ────────────────────────────────────────────────────────────────────────────────────
+
+    fn hold(&self, kind: Mode, order: Override) {
+        let told = EventKind::Overridden { mode: kind, who: order.who.clone(), why: order.why.clone() };
+        self.operate(|books, now| (books.hold(kind, order, now), Some(told)));
+    }
+
+    fn release(&self, who: Option<&str>) -> bool {
+        let mut any = false;
+        self.operate(|books, now| match books.release(who, now) {
+            None => (None, None),
+            Some(notice) => {
+                any = true;
+                let who = who.unwrap_or("everyone").to_owned();
+                let told = EventKind::Overridden { mode: books.mode(now), who, why: "released".into() };
+                (notice, Some(told))
+            }
+        });
+        any
+    }
+
+    /// Goes by `policy` from now on. Whether that is a change.
+    pub(crate) fn reconfigure(&self, policy: &Arc<Policy>) -> bool {
+        let mut changed = false;
+        self.operate(|books, now| match books.reconfigure(policy, now) {
+            None => (None, None),
+            Some(notice) => {
+                changed = true;
+                (notice, Some(EventKind::Reconfigured))
+            }
+        });
+        self.freed.notify_waiters(); // the bulkhead may have grown
+        changed
+    }
+
+    /// Changes the books from outside a call.
+    fn operate(&self, change: impl FnOnce(&mut Books, Tick) -> (Option<Notice>, Option<EventKind>)) {
+        let now = self.hub.clock.now();
+        let mut behind = self.lock_all();
+        let (notice, told) = change(&mut behind.books, now);
+        self.publish(&behind.books);
+        if let Some(told) = told {
+            self.hub.announcer.announce(&self.name, now, told);
+        }
+        self.announce(now, notice);
+    }
+
+    // ── under the lock ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+    fn lock_all(&self) -> MutexGuard<'_, Behind> {
+        // Nothing under this lock panics; if it did, the books would still be in order between two of its steps.
+        self.behind.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn lock(&self) -> impl std::ops::Deref<Target = Books> + '_ {
+        struct Locked<'a>(MutexGuard<'a, Behind>);
+        impl std::ops::Deref for Locked<'_> {
+            type Target = Books;
+            fn deref(&self) -> &Books {
+                &self.0.books
+            }
+        }
+        Locked(self.lock_all())
+    }
+
+    fn publish(&self, books: &Books) {
+        // Who wants to hear of every call gets every call through the books.
+        let (word, deadline) = if self.hub.announcer.wants_calls {
+            (Word::new(books.machine.generation()), None)
+        } else {
+            books.digest(self.hub.measured)
+        };
+        self.gate.publish(word, deadline);
+    }
+
+    /// Queues what happened. Under the lock, so that the order of the queue is the order of events; observers hear of it on their
+    /// own thread.
+    fn announce(&self, now: Tick, notice: Option<Notice>) {
+        let Some(notice) = notice else { return };
+        let kind = match notice {
+            Notice::Transition(transition) => {
+                self.transitions[transition.to as usize].fetch_add(1, Ordering::Relaxed);
+                EventKind::Transition(transition)
+            }
+            Notice::WouldOpen(transition) => EventKind::WouldOpen(transition),
+        };
+        self.hub.announcer.announce(&self.name, now, kind);
+    }
+
+    // ── reading ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    pub(crate) fn histogram(&self) -> Option<&Histogram> {
+        self.histogram.as_deref()
+    }
+
+    /// Calls that came in, admitted or not: whether the breaker is in use.
+    pub(crate) fn arrivals(&self) -> u64 {
+        let refused: u64 = self.refused.iter().map(|r| r.load(Ordering::Relaxed)).sum();
+        self.lanes.sum(Counter::Admitted) + self.lanes.sum(Counter::RejectedOpen) + refused
+    }
+
+    /// Closed by its own judgement and by everyone else's, and nobody is in it: it can be forgotten.
+    pub(crate) fn is_forgettable(&self) -> bool {
+        let now = self.hub.clock.now();
+        let books = self.lock();
+        self.lanes.in_flight() == 0
+            && books.control.is_empty()
+            && books.policy.mode == Mode::Enforce
+            && books.machine.is_closed()
+            && books.machine.state(now) == State::Closed
+    }
+
+    pub(crate) fn view(&self) -> BreakerView {
+        let now = self.hub.clock.now();
+        let behind = self.lock_all();
+        let books = &behind.books;
+        let (mode, hold) = books.control.mode(books.policy.mode, now);
+        let state = books.state(now);
+        let opening = books.machine.opening();
+        let reason = match (hold, mode) {
+            (Some(hold), _) => Some(format!("{} by {}: {}", mode.as_str(), hold.who, hold.why)),
+            (None, Mode::ForceOpen | Mode::ForceClosed) => Some(format!("{} by configuration", mode.as_str())),
+            (None, _) => opening.map(|(_, cause)| cause.to_string()),
+        };
+        let retry_in = match mode {
+            Mode::ForceOpen => books.control.forced_open_until(now).map(|end| end.since(now)),
+            Mode::Enforce if state == State::Open => opening.map(|(deadline, _)| deadline.since(now)),
+            _ => None,
+        };
+        let tally = books.machine.tally(now);
+        let rate = |part: u64, whole: u64| (whole > 0).then(|| part as f64 / whole as f64);
+        BreakerView {
+            service: self.name.clone(),
+            state,
+            mode,
+            reason,
+            generation: books.machine.generation(),
+            consecutive_failures: books.machine.consecutive_failures(),
+            openings: books.machine.openings(),
+            failure_rate: tally.and_then(|t| rate(t.failures, t.calls)),
+            slow_rate: tally.and_then(|t| rate(t.slow, t.calls)),
+            window_calls: tally.map(|t| t.calls),
+            retry_in,
+            in_flight: self.lanes.in_flight(),
+            bulkhead_limit: books.policy.bulkhead.map(|b| b.max_concurrent.get()),
+            budget_balance: books.policy.retry.and_then(|r| r.budget).map(|_| books.budget.balance()),
+            calls: self.counts(),
+        }
+    }
+
+    fn counts(&self) -> CallCounts {
+        let lane = |counter| self.lanes.sum(counter);
+        let refused = |at: usize| self.refused[at].load(Ordering::Relaxed);
+        let entered = |state: State| self.transitions[state as usize].load(Ordering::Relaxed);
+        CallCounts {
+            success: lane(Counter::Success),
+            failure: lane(Counter::Failure),
+            timed_out: lane(Counter::TimedOut),
+            throttled: lane(Counter::Throttled),
+            neutral: lane(Counter::Neutral),
+            late: lane(Counter::Late),
+            rejected_open: lane(Counter::RejectedOpen),
+            rejected_half_open_busy: refused(0),
+            rejected_bulkhead_full: refused(1),
+            rejected_rate_limited: refused(2),
+            rejected_budget_exhausted: refused(3),
+            to_open: entered(State::Open),
+            to_half_open: entered(State::HalfOpen),
+            to_closed: entered(State::Closed),
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! `breakers.yaml`: the one source of truth for every threshold.
+//!
+//! ```
+//! use circuit_registry::BreakersConfig;
+//!
+//! let config = BreakersConfig::from_yaml("
+//! defaults: { fail_max: 5, reset_timeout: 30s }
+//! services:
+//!   tavily: { fail_max: 3, reset_timeout: 60s }   # strict per-minute limits
+//! ").unwrap();
+//! assert_eq!(config.policy("tavily").open.reset_timeout.as_secs(), 60);
+//!
+//! let error = BreakersConfig::from_yaml("services:\n  tavily: { fail_max: 0 }").unwrap_err();
+//! assert_eq!(error.key(), "services.tavily.fail_max");
+//! assert_eq!(error.place().unwrap().line, 2);
+//! ```
+//!
+//! A service takes each key it does not have from `defaults`, blocks as a whole. What trips a breaker is one unit: an entry that
+//! has `fail_max` or `window` has said what trips it, and inherits neither.
+
+mod error;
+mod read;
+mod schema;
+mod tree;
+
+use std::{collections::BTreeMap, fs, io::Read, path::Path, sync::Arc};
+
+pub use error::{ConfigError, Place};
+
+use crate::policy::Policy;
+
+/// A larger file is refused unread: a thousand services need a tenth of it.
+const LARGEST_FILE: u64 = 1 << 20;
+
+/// Breakers made on first use, without an entry of their own, unless `names: { max_dynamic: … }` says otherwise.
+const MAX_DYNAMIC: usize = 1024;
+
+/// The policies of all services, validated: a value of this type makes sense.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BreakersConfig {
+    pub(crate) defaults: Arc<Policy>,
+    pub(crate) services: BTreeMap<String, Arc<Policy>>,
+    pub(crate) max_dynamic: usize,
+}
+
+impl Default for BreakersConfig {
+    /// No services; five failures in a row open any breaker for 30 seconds.
+    fn default() -> Self {
+        Self { defaults: Arc::default(), services: BTreeMap::new(), max_dynamic: MAX_DYNAMIC }
+    }
+}
+
+impl BreakersConfig {
+    /// Reads a configuration from YAML text.
+    ///
+    /// # Errors
+    /// The first thing that is wrong, with its line, column and key.
+    pub fn from_yaml(yaml: &str) -> Result<Self, ConfigError> {
+        schema::config(&tree::parse(yaml)?)
+    }
+
+    /// Reads a configuration from a file.
+    ///
+    /// # Errors
+    /// If there is no such file, if it is not a file, larger than 1 MiB or not UTF-8, or the first thing that is wrong in it.
+    pub fn load(path: &Path) -> Result<Self, ConfigError> {
+        let unreadable = |message: String| ConfigError::unreadable(path, message);
+        let file = fs::File::open(path).map_err(|error| unreadable(format!("cannot be opened: {error}")))?;
+        if file.metadata().is_ok_and(|meta| meta.is_dir()) {
+            return Err(unreadable("is a directory; name a YAML file".into()));
+        }
+        let mut bytes = Vec::new();
+        file.take(LARGEST_FILE + 1)
+            .read_to_end(&mut bytes)
+            .map_err(|error| unreadable(format!("cannot be read: {error}")))?;
+        if bytes.len() as u64 > LARGEST_FILE {
+            return Err(unreadable(format!("is larger than {LARGEST_FILE} bytes")));
+        }
+        let yaml = String::from_utf8(bytes).map_err(|error| {
+            let valid = error.utf8_error().valid_up_to();
+            let line = error.as_bytes()[..valid].iter().filter(|b| **b == b'\n').count() as u64 + 1;
+            ConfigError::new(Place { line, column: 1 }, "", "is not UTF-8").in_file(path)
+        })?;
+        Self::from_yaml(&yaml).map_err(|error| error.in_file(path))
+    }
+
+    /// The policy of `service`: its own; or that of `a` for a name `a:b`; or the defaults.
+    #[must_use]
+    pub fn policy(&self, service: &str) -> Arc<Policy> {
+        let mut name = service;
+        loop {
+            if let Some(policy) = self.services.get(name) {
+                return policy.clone();
+            }
+            match name.rsplit_once(':') {
+                Some((parent, _)) => name = parent,
+                None => return self.defaults.clone(),
+            }
+        }
+    }
+
+    /// The services with an entry of their own, in alphabetical order.
+    pub fn service_names(&self) -> impl Iterator<Item = &str> {
+        self.services.keys().map(String::as_str)
+    }
+
+    /// The service whose breaker guards activities of this type, if one does.
+    #[must_use]
+    pub fn service_for_activity(&self, activity_type: &str) -> Option<&str> {
+        self.services
+            .iter()
+            .find(|(_, policy)| policy.activities.iter().any(|a| a == activity_type))
+            .map(|(name, _)| name.as_str())
+    }
+}

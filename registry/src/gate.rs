@@ -1,0 +1,139 @@
+//! The gate: one word that tells most callers all they need, without a lock.
+//!
+//! The whole state of a breaker lives behind a mutex. Whoever holds it publishes a digest here before letting go: the
+//! generation, and which of the common cases hold. While nothing is wrong a call reads this word twice — once to
+//! be admitted, once to see that its success changes nothing — and writes only its own thread's counters. An open breaker
+//! publishes its deadline beside the word, so a rejection needs no lock either.
+//!
+//! Writers are serialised by the breaker's mutex. The deadline is stored before the word that announces it, and a reader looks
+//! at the word again after reading the deadline: if it is still the same, the deadline belongs to it. The generation
+//! in the word never repeats, so "the same word" means "the same opening".
+
+use crate::{
+    clock::Tick,
+    sync::{AtomicU64, Ordering},
+};
+
+const ADMITS: u64 = 1;
+const PRISTINE: u64 = 1 << 1;
+const REJECTS: u64 = 1 << 2;
+const TIMED: u64 = 1 << 3;
+const GENERATION_SHIFT: u32 = 8;
+
+/// A reading of the gate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Word(u64);
+
+impl Word {
+    pub(crate) const fn new(generation: u64) -> Self {
+        Self(generation << GENERATION_SHIFT)
+    }
+
+    /// A call may start without asking further.
+    pub(crate) const fn admitting(self) -> Self {
+        Self(self.0 | ADMITS)
+    }
+
+    /// A success changes nothing.
+    pub(crate) const fn pristine(self) -> Self {
+        Self(self.0 | PRISTINE)
+    }
+
+    /// Calls are rejected until the published deadline.
+    pub(crate) const fn rejecting(self) -> Self {
+        Self(self.0 | REJECTS)
+    }
+
+    /// Calls measure how long they take.
+    pub(crate) const fn timed(self) -> Self {
+        Self(self.0 | TIMED)
+    }
+
+    pub(crate) const fn admits(self) -> bool {
+        self.0 & ADMITS != 0
+    }
+
+    pub(crate) const fn is_pristine(self) -> bool {
+        self.0 & PRISTINE != 0
+    }
+
+    pub(crate) const fn rejects(self) -> bool {
+        self.0 & REJECTS != 0
+    }
+
+    pub(crate) const fn is_timed(self) -> bool {
+        self.0 & TIMED != 0
+    }
+
+    pub(crate) const fn generation(self) -> u64 {
+        self.0 >> GENERATION_SHIFT
+    }
+}
+
+/// The published digest of one breaker.
+#[derive(Debug)]
+pub(crate) struct Gate {
+    word: AtomicU64,
+    deadline: AtomicU64,
+}
+
+impl Gate {
+    pub(crate) fn new(word: Word) -> Self {
+        Self { word: AtomicU64::new(word.0), deadline: AtomicU64::new(0) }
+    }
+
+    #[inline]
+    pub(crate) fn read(&self) -> Word {
+        Word(self.word.load(Ordering::Acquire))
+    }
+
+    /// The deadline of the opening that `word` announced; `None` if the gate has moved on since.
+    #[inline]
+    pub(crate) fn deadline_of(&self, word: Word) -> Option<Tick> {
+        let deadline = self.deadline.load(Ordering::Acquire);
+        // A deadline of a later opening was stored after a word of a later generation; having acquired the one, this load
+        // sees the other.
+        (self.word.load(Ordering::Relaxed) == word.0).then_some(Tick::from_nanos(deadline))
+    }
+
+    /// Publishes; only under the breaker's mutex.
+    pub(crate) fn publish(&self, word: Word, deadline: Option<Tick>) {
+        if self.word.load(Ordering::Relaxed) == word.0 {
+            return; // nothing new: leave the cache line to its readers
+        }
+        if let Some(deadline) = deadline {
+            self.deadline.store(deadline.as_nanos(), Ordering::Release);
+        }
+        self.word.store(word.0, Ordering::Release);
+    }
+}
+
+#[cfg(all(test, loom))]
+mod loom_tests {
+    use loom::{sync::Arc, thread};
+
+    use super::*;
+
+    /// A reader that is told to reject never pairs one opening's word with another's deadline.
+    #[test]
+    fn a_rejection_reads_its_own_openings_deadline() {
+        loom::model(|| {
+            let gate = Arc::new(Gate::new(Word::new(0).admitting()));
+            let writer = {
+                let gate = gate.clone();
+                thread::spawn(move || {
+                    gate.publish(Word::new(1).rejecting(), Some(Tick::from_nanos(100)));
+                    gate.publish(Word::new(2), None);
+                    gate.publish(Word::new(3).rejecting(), Some(Tick::from_nanos(300)));
+                })
+            };
+            let word = gate.read();
+            if word.rejects()
+                && let Some(deadline) = gate.deadline_of(word)
+            {
+                assert_eq!(deadline.as_nanos(), word.generation() * 100);
+            }
+            writer.join().unwrap();
+        });
+    }
+}

@@ -1,0 +1,431 @@
+//! The registry: names to breakers.
+//!
+//! Configured breakers stand in a table that is replaced as a whole when a reload changes the set of names, and read without a
+//! lock or a reference count: a look-up is a hash, a probe and a comparison. Breakers made on first use, such as
+//! `vies:DE`, live in a map of their own, behind a lock, bounded: beyond the cap the closed ones that have been
+//! idle longest are forgotten, and never one that is open, half-open, overruled or in use.
+
+use std::{
+    collections::BTreeMap,
+    fmt,
+    hash::{BuildHasher, RandomState},
+    ops::Deref,
+    sync::{
+        Arc, Mutex, OnceLock, PoisonError, RwLock,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use hashbrown::{DefaultHashBuilder, HashTable};
+
+use crate::{
+    breaker::{Breaker, Core},
+    clock::{SystemWallClock, WallClock},
+    config::BreakersConfig,
+    event::{EventKind, LogObserver, Observer},
+    hub::Hub,
+    outcome::{CallError, Classify, ServiceName},
+    view::BreakerView,
+};
+
+static GLOBAL: OnceLock<CircuitRegistry> = OnceLock::new();
+
+/// A set of named circuit breakers. Clones share it.
+///
+/// ```
+/// use circuit_registry::{BreakersConfig, CallError, CircuitRegistry};
+/// use std::io;
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() {
+/// let registry = CircuitRegistry::new(BreakersConfig::default());
+/// let failing = || async { Err::<(), _>(io::Error::from(io::ErrorKind::ConnectionRefused)) };
+/// for _ in 0..5 {
+///     let _ = registry.call("northdata", failing()).await;
+/// }
+/// let refused = registry.call("northdata", failing()).await.unwrap_err();
+/// assert_eq!(refused.to_string(), "Circuit breaker open for 'northdata' — failing fast");
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct CircuitRegistry {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    hub: Arc<Hub>,
+    hasher: DefaultHashBuilder,
+    /// One table for each set of configured names there has been; the last one holds. Earlier ones stay for readers that are
+    /// still at them, so this grows by the reloads that add or remove names, and by nothing else.
+    configured: boxcar::Vec<HashTable<Arc<Core>>>,
+    dynamic: RwLock<BTreeMap<ServiceName, Dynamic>>,
+    /// The configuration in force; its mutex serialises everything that changes the set of names.
+    config: Mutex<BreakersConfig>,
+    /// Counts evictions' rounds.
+    round: AtomicU64,
+    reloads: [AtomicU64; 2],
+}
+
+/// A breaker without an entry of its own.
+struct Dynamic {
+    core: Arc<Core>,
+    /// Calls that had come in when we last looked.
+    arrivals: u64,
+    /// The round in which there were new ones.
+    active: u64,
+}
+
+/// A breaker found by name: borrowed where it is configured, so that the look-up touches no reference count.
+enum Found<'a> {
+    Configured(&'a Core),
+    Dynamic(Arc<Core>),
+}
+
+impl Deref for Found<'_> {
+    type Target = Core;
+    fn deref(&self) -> &Core {
+        match self {
+            Self::Configured(core) => core,
+            Self::Dynamic(core) => core,
+        }
+    }
+}
+
+impl CircuitRegistry {
+    /// A registry with these policies, in memory, that writes transitions to the log.
+    #[must_use]
+    pub fn new(config: BreakersConfig) -> Self {
+        Self::builder().config(config).build()
+    }
+
+    /// A registry with observers or other extras.
+    #[must_use]
+    pub fn builder() -> RegistryBuilder {
+        RegistryBuilder::default()
+    }
+
+    /// The process-wide registry: what [`set_global`](Self::set_global) made it, or one with the default policy for every name.
+    #[must_use]
+    pub fn global() -> Self {
+        GLOBAL.get_or_init(|| Self::new(BreakersConfig::default())).clone()
+    }
+
+    /// Makes `registry` the process-wide one.
+    ///
+    /// # Errors
+    /// Gives it back if there is one already: set it before anything uses it.
+    pub fn set_global(registry: Self) -> Result<(), Self> {
+        GLOBAL.set(registry)
+    }
+
+    /// A handle on the breaker of `service`, which is made on first use.
+    #[must_use]
+    pub fn breaker(&self, service: &str) -> Breaker {
+        let shared = &*self.shared;
+        Breaker::new(match shared.find_configured(service) {
+            Some(core) => core.clone(),
+            None => shared.dynamic(service),
+        })
+    }
+
+    /// Runs `work` through the breaker of `service`; see [`Breaker::call`].
+    ///
+    /// # Errors
+    /// As [`Breaker::call`].
+    pub async fn call<T, E, F>(&self, service: &str, work: F) -> Result<T, CallError<E>>
+    where
+        F: Future<Output = Result<T, E>>,
+        E: Classify,
+    {
+        let core = match self.shared.find_configured(service) {
+            Some(core) => Found::Configured(core),
+            None => Found::Dynamic(self.shared.dynamic(service)),
+        };
+        core.run(work, crate::breaker::classified).await
+    }
+
+    /// Goes by `config` from now on. Every breaker keeps its state, deadline, generation and evidence; only what `config` changes
+    /// changes. A service that is no longer configured goes by the defaults.
+    pub fn apply(&self, config: BreakersConfig) -> ConfigDiff {
+        let diff = self.shared.apply(config);
+        self.shared.reloads[0].fetch_add(1, Ordering::Relaxed);
+        diff
+    }
+
+    /// The configuration in force.
+    #[must_use]
+    pub fn config(&self) -> BreakersConfig {
+        self.shared.config().clone()
+    }
+
+    /// Every breaker there is, in alphabetical order, as it is now.
+    #[must_use]
+    pub fn views(&self) -> Vec<BreakerView> {
+        self.shared.cores().values().map(|core| core.view()).collect()
+    }
+
+    /// Waits until observers have heard everything that has happened so far. For tests and shutdowns; blocks the thread.
+    pub fn flush_observers(&self) {
+        self.shared.hub.announcer.flush();
+    }
+
+    /// Reports a configuration that could not be loaded: an event, a log line and a count.
+    pub fn reload_failed(&self, error: &crate::config::ConfigError) {
+        self.shared.reloads[1].fetch_add(1, Ordering::Relaxed);
+        let hub = &self.shared.hub;
+        let kind = EventKind::ReloadFailed { error: error.to_string() };
+        hub.announcer.announce(&ServiceName::from(""), hub.clock.now(), kind);
+    }
+
+    /// Reloads so far: applied, and refused.
+    #[must_use]
+    pub fn reloads(&self) -> (u64, u64) {
+        let [applied, refused] = &self.shared.reloads;
+        (applied.load(Ordering::Relaxed), refused.load(Ordering::Relaxed))
+    }
+
+    /// Events that observers missed because they were too slow.
+    #[must_use]
+    pub fn events_dropped(&self) -> u64 {
+        self.shared.hub.announcer.dropped()
+    }
+
+    #[cfg_attr(not(feature = "prometheus"), allow(dead_code))]
+    pub(crate) fn cores(&self) -> BTreeMap<ServiceName, Arc<Core>> {
+        self.shared.cores()
+    }
+}
+
+impl fmt::Debug for CircuitRegistry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.views()).finish()
+    }
+}
+
+impl Shared {
+    fn config(&self) -> std::sync::MutexGuard<'_, BreakersConfig> {
+        self.config.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn table(&self) -> &HashTable<Arc<Core>> {
+        // The builder puts in the first table, and none is ever taken out.
+        let last = self.configured.count().saturating_sub(1);
+        &self.configured[last]
+    }
+
+    #[inline]
+    fn find_configured(&self, service: &str) -> Option<&Arc<Core>> {
+        self.table().find(self.hasher.hash_one(service), |core| core.name.as_str() == service)
+    }
+
+    /// The breaker of a name without an entry of its own.
+    fn dynamic(&self, service: &str) -> Arc<Core> {
+        let known = self.dynamic.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(dynamic) = known.get(service) {
+            return dynamic.core.clone();
+        }
+        drop(known);
+        let config = self.config();
+        // Someone may have made or configured it while we waited.
+        if let Some(core) = self.find_configured(service) {
+            return core.clone();
+        }
+        let mut dynamic = self.dynamic.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(dynamic) = dynamic.get(service) {
+            return dynamic.core.clone();
+        }
+        let core = self.new_core(service, &config);
+        if dynamic.len() >= config.max_dynamic {
+            self.evict(&mut dynamic, config.max_dynamic);
+        }
+        // If all are busy or broken, this one is not remembered: it lives as long as its handles.
+        if dynamic.len() < config.max_dynamic {
+            let active = self.round.load(Ordering::Relaxed);
+            dynamic.insert(core.name.clone(), Dynamic { core: core.clone(), arrivals: 0, active });
+        }
+        core
+    }
+
+    fn new_core(&self, service: &str, config: &BreakersConfig) -> Arc<Core> {
+        Arc::new(Core::new(service.into(), config.policy(service), self.hub.clone()))
+    }
+
+    /// Makes room for an eighth of the cap, at least one: forgets the closed breakers that have been idle longest.
+    fn evict(&self, dynamic: &mut BTreeMap<ServiceName, Dynamic>, cap: usize) {
+        let round = self.round.fetch_add(1, Ordering::Relaxed) + 1;
+        let mut idle = Vec::new();
+        for (name, known) in dynamic.iter_mut() {
+            let arrivals = known.core.arrivals();
+            if arrivals != known.arrivals {
+                (known.arrivals, known.active) = (arrivals, round);
+            }
+            // Whoever holds a handle would go on with a breaker that nobody else knows.
+            if Arc::strong_count(&known.core) == 1 && known.core.is_forgettable() {
+                idle.push((known.active, name.clone()));
+            }
+        }
+        idle.sort_unstable();
+        for (_, name) in idle.into_iter().take((cap / 8).max(1)) {
+            dynamic.remove(&name);
+        }
+    }
+
+    fn apply(&self, new: BreakersConfig) -> ConfigDiff {
+        let mut config = self.config();
+        let mut diff = ConfigDiff::default();
+        for name in new.services.keys() {
+            match config.services.get(name) {
+                None => diff.added.push(name.clone()),
+                Some(old) if *old != new.services[name] => diff.changed.push(name.clone()),
+                Some(_) => {}
+            }
+        }
+        diff.removed = config.services.keys().filter(|name| !new.services.contains_key(*name)).cloned().collect();
+        diff.defaults_changed = config.defaults != new.defaults;
+
+        let cores = self.cores();
+        for (name, core) in &cores {
+            core.reconfigure(&new.policy(name));
+        }
+        if !(diff.added.is_empty() && diff.removed.is_empty()) {
+            self.rename(&cores, &new);
+        }
+        *config = new;
+        diff
+    }
+
+    /// Moves breakers between the two kinds, so that the configured ones are those of `config`. A reader finds each in at least
+    /// one place at any moment.
+    fn rename(&self, cores: &BTreeMap<ServiceName, Arc<Core>>, config: &BreakersConfig) {
+        let mut dynamic = self.dynamic.write().unwrap_or_else(PoisonError::into_inner);
+        let active = self.round.load(Ordering::Relaxed);
+        for (name, core) in cores.iter().filter(|(name, _)| !config.services.contains_key(name.as_str())) {
+            dynamic.entry(name.clone()).or_insert_with(|| Dynamic { core: core.clone(), arrivals: 0, active });
+        }
+        self.push_table(config, |name| cores.get(name).cloned());
+        dynamic.retain(|name, _| !config.services.contains_key(name.as_str()));
+    }
+
+    fn push_table(&self, config: &BreakersConfig, known: impl Fn(&str) -> Option<Arc<Core>>) {
+        let mut table = HashTable::with_capacity(config.services.len());
+        for name in config.services.keys() {
+            let core = known(name).unwrap_or_else(|| self.new_core(name, config));
+            table.insert_unique(self.hasher.hash_one(name.as_str()), core, |core| {
+                self.hasher.hash_one(core.name.as_str())
+            });
+        }
+        self.configured.push(table);
+    }
+
+    fn cores(&self) -> BTreeMap<ServiceName, Arc<Core>> {
+        let configured = self.table().iter().map(|core| (core.name.clone(), core.clone()));
+        let dynamic = self.dynamic.read().unwrap_or_else(PoisonError::into_inner);
+        dynamic.iter().map(|(name, known)| (name.clone(), known.core.clone())).chain(configured).collect()
+    }
+}
+
+/// What a reload changed.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct ConfigDiff {
+    /// Services that are configured now and were not.
+    pub added: Vec<String>,
+    /// Services whose policy is another now.
+    pub changed: Vec<String>,
+    /// Services that go by the defaults now.
+    pub removed: Vec<String>,
+    /// The defaults are others now.
+    pub defaults_changed: bool,
+}
+
+impl ConfigDiff {
+    /// Nothing changed.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.added.is_empty() && self.changed.is_empty() && self.removed.is_empty() && !self.defaults_changed
+    }
+}
+
+/// Puts a registry together.
+#[must_use = "a builder builds nothing until `build`"]
+pub struct RegistryBuilder {
+    config: BreakersConfig,
+    observers: Vec<Arc<dyn Observer>>,
+    wall: Arc<dyn WallClock>,
+    log: bool,
+    measured: bool,
+    seed: Option<u64>,
+}
+
+impl Default for RegistryBuilder {
+    fn default() -> Self {
+        Self {
+            config: BreakersConfig::default(),
+            observers: Vec::new(),
+            wall: Arc::new(SystemWallClock),
+            log: true,
+            measured: false,
+            seed: None,
+        }
+    }
+}
+
+impl RegistryBuilder {
+    /// The policies.
+    pub fn config(mut self, config: BreakersConfig) -> Self {
+        self.config = config;
+        self
+    }
+
+    /// Someone who wants to hear of events; may be called more than once.
+    pub fn observer(mut self, observer: impl Observer + 'static) -> Self {
+        self.observers.push(Arc::new(observer));
+        self
+    }
+
+    /// Where events and snapshots take wall time from; the system's clock unless said.
+    pub fn wall_clock(mut self, wall: impl WallClock + 'static) -> Self {
+        self.wall = Arc::new(wall);
+        self
+    }
+
+    /// Whether transitions, overrides and reloads are written to the log; they are unless said.
+    pub fn log(mut self, log: bool) -> Self {
+        self.log = log;
+        self
+    }
+
+    /// Measures how long every call takes, for the histogram `circuit_breaker_call_duration_seconds`. Costs two readings of the
+    /// clock a call; off unless said. A policy with slow calls measures its own calls whatever is said here.
+    pub fn measure_calls(mut self, measured: bool) -> Self {
+        self.measured = measured;
+        self
+    }
+
+    /// Where the random jitter of open times begins; another place in every process unless said.
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = Some(seed);
+        self
+    }
+
+    /// The registry.
+    #[must_use]
+    pub fn build(mut self) -> CircuitRegistry {
+        if self.log {
+            self.observers.push(Arc::new(LogObserver));
+        }
+        let seed = self.seed.unwrap_or_else(|| RandomState::new().hash_one(Duration::ZERO));
+        let shared = Shared {
+            hub: Arc::new(Hub::new(self.observers, self.wall, self.measured, seed)),
+            hasher: DefaultHashBuilder::default(),
+            configured: boxcar::Vec::new(),
+            dynamic: RwLock::default(),
+            config: Mutex::new(BreakersConfig::default()),
+            round: AtomicU64::new(0),
+            reloads: Default::default(),
+        };
+        shared.push_table(&self.config, |_| None);
+        *shared.config() = self.config;
+        CircuitRegistry { shared: Arc::new(shared) }
+    }
+}
