@@ -193,7 +193,13 @@ impl Books {
     }
 
     /// A call ended.
-    pub(crate) fn settle(&mut self, ticket: Ticket, sample: Sample, now: Tick, draw: u64) -> (Settlement, Option<Notice>) {
+    pub(crate) fn settle(
+        &mut self,
+        ticket: Ticket,
+        sample: Sample,
+        now: Tick,
+        draw: u64,
+    ) -> (Settlement, Option<Notice>) {
         if ticket.placed {
             self.occupied = self.occupied.saturating_sub(1);
         }

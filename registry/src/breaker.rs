@@ -270,7 +270,7 @@ impl Running<'_> {
 }
 
 #[inline]
-fn classified<T, E: Classify>(result: &Result<T, E>) -> (Verdict, Option<Duration>) {
+pub(crate) fn classified<T, E: Classify>(result: &Result<T, E>) -> (Verdict, Option<Duration>) {
     match result {
         Ok(_) => (Verdict::Success, None),
         Err(error) => (error.verdict(), error.retry_after()),

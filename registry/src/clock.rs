@@ -14,33 +14,33 @@ use tokio::time::Instant;
 /// A point in time: nanoseconds since the registry's epoch. Arithmetic saturates: a clock that steps back is elapsed time
 /// zero, and the end of time (about 584 years) is never passed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct Tick(u64);
+pub(crate) struct Tick(u64);
 
 impl Tick {
     /// The registry's epoch.
-    pub const ZERO: Self = Self(0);
+    pub(crate) const ZERO: Self = Self(0);
 
     /// `nanos` after the epoch.
     #[must_use]
-    pub const fn from_nanos(nanos: u64) -> Self {
+    pub(crate) const fn from_nanos(nanos: u64) -> Self {
         Self(nanos)
     }
 
     /// Nanoseconds since the epoch.
     #[must_use]
-    pub const fn as_nanos(self) -> u64 {
+    pub(crate) const fn as_nanos(self) -> u64 {
         self.0
     }
 
     /// This point moved on by `by`.
     #[must_use]
-    pub fn after(self, by: Duration) -> Self {
+    pub(crate) fn after(self, by: Duration) -> Self {
         Self(self.0.saturating_add(saturating_nanos(by)))
     }
 
     /// Time from `earlier` to this point; zero if `earlier` is later.
     #[must_use]
-    pub const fn since(self, earlier: Self) -> Duration {
+    pub(crate) const fn since(self, earlier: Self) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
     }
 }
@@ -67,10 +67,6 @@ impl Clock {
 
     pub(crate) fn tick(self, instant: Instant) -> Tick {
         Tick::ZERO.after(instant.saturating_duration_since(self.epoch))
-    }
-
-    pub(crate) fn instant(self, tick: Tick) -> Option<Instant> {
-        self.epoch.checked_add(Duration::from_nanos(tick.as_nanos()))
     }
 }
 

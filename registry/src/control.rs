@@ -66,12 +66,7 @@ impl Control {
     /// Adds an override. `kind` is never [`Mode::Enforce`].
     pub(crate) fn hold(&mut self, kind: Mode, order: Override, now: Tick) {
         self.holds.retain(|h| h.holds(now) && !(h.kind == kind && h.who == order.who));
-        self.holds.push(Hold {
-            kind,
-            who: order.who,
-            why: order.why,
-            ends: order.until.map(|time| now.after(time)),
-        });
+        self.holds.push(Hold { kind, who: order.who, why: order.why, ends: order.until.map(|time| now.after(time)) });
     }
 
     /// Lets go of everything `who` holds. Whether that was anything.
@@ -101,9 +96,10 @@ impl Control {
 
     /// When a forced opening ends: the last of its holders' ends, if all have one.
     pub(crate) fn forced_open_until(&self, now: Tick) -> Option<Tick> {
-        self.in_force(now).filter(|h| h.kind == Mode::ForceOpen).map(|h| h.ends).max_by_key(|end| {
-            end.map_or(u64::MAX, Tick::as_nanos)
-        })?
+        self.in_force(now)
+            .filter(|h| h.kind == Mode::ForceOpen)
+            .map(|h| h.ends)
+            .max_by_key(|end| end.map_or(u64::MAX, Tick::as_nanos))?
     }
 
     /// The overrides in force.

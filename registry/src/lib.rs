@@ -38,11 +38,11 @@ mod hub;
 mod lanes;
 mod limiter;
 mod machine;
+mod outcome;
+pub mod policy;
 #[cfg(feature = "prometheus")]
 #[path = "metrics.rs"]
 pub mod prometheus;
-mod outcome;
-pub mod policy;
 mod registry;
 mod sync;
 #[cfg(feature = "temporal")]

@@ -17,6 +17,7 @@ use std::{
 use governor::{
     Quota, RateLimiter,
     clock::Clock,
+    middleware::NoOpMiddleware,
     nanos::Nanos,
     state::{NotKeyed, StateStore},
 };
@@ -57,7 +58,7 @@ impl StateStore for Cell {
 pub(crate) struct Limiter {
     asked_at: AskedAt,
     cell: Cell,
-    governor: RateLimiter<NotKeyed, Cell, AskedAt>,
+    governor: RateLimiter<NotKeyed, Cell, AskedAt, NoOpMiddleware<Nanos>>,
 }
 
 /// A token that was taken, and can be given back.

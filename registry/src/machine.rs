@@ -204,14 +204,6 @@ impl Machine {
         }
     }
 
-    /// Probes without a verdict.
-    pub(crate) const fn probes_out(&self) -> u32 {
-        match self.phase {
-            Phase::HalfOpen { out, .. } => out,
-            Phase::Closed | Phase::Open { .. } => 0,
-        }
-    }
-
     /// Stored as closed, with nothing that a success would have to reset.
     pub(crate) const fn is_pristine(&self) -> bool {
         matches!(self.phase, Phase::Closed) && self.consecutive == 0 && self.window.is_none()
@@ -366,22 +358,6 @@ impl Machine {
         let from = self.state(now);
         let transition = self.close(from, Cause::Operator);
         (from != State::Closed).then_some(transition)
-    }
-
-    /// Opens until `deadline` because of what is known from elsewhere. Never shortens or restarts an opening of its own.
-    pub(crate) fn adopt_open(
-        &mut self,
-        deadline: Tick,
-        openings: u32,
-        cause: Cause,
-        now: Tick,
-    ) -> Option<Transition> {
-        if !matches!(self.phase, Phase::Closed) {
-            return None;
-        }
-        self.openings = openings.max(1);
-        self.enter_open(deadline, cause);
-        Some(Transition { open_for: Some(deadline.since(now)), ..self.transition(State::Closed, State::Open, cause) })
     }
 
     /// Goes by `new` from now on. Keeps phase, deadline, generation, counters, and the evidence as far as the new window holds it.

@@ -154,7 +154,9 @@ impl Collector for BreakerCollector {
             .iter()
             .map(|row| {
                 let metrics = views.iter().flat_map(|view| {
-                    (row.read)(view).into_iter().map(|(label, value)| sample(row.kind, &labels(&view.service, label), value))
+                    (row.read)(view)
+                        .into_iter()
+                        .map(|(label, value)| sample(row.kind, &labels(&view.service, label), value))
                 });
                 family(row.name, row.help, row.kind, metrics.collect())
             })

@@ -104,7 +104,9 @@ fn mode<S: Serializer>(mode: &Mode, serializer: S) -> Result<S::Ok, S::Error> {
 fn millis<S: Serializer>(time: &Option<Duration>, serializer: S) -> Result<S::Ok, S::Error> {
     match time {
         // Rounded up: a caller who comes back after this many milliseconds is not too early.
-        Some(time) => serializer.serialize_some(&u64::try_from(time.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX)),
+        Some(time) => {
+            serializer.serialize_some(&u64::try_from(time.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX))
+        }
         None => serializer.serialize_none(),
     }
 }

@@ -187,7 +187,8 @@ impl Entry {
             max_wait: None,
         });
         // A probe that is merely slow must not be given up for lost.
-        let patient = base.half_open.max_wait.max(reset_timeout).max(self.timeout.unwrap_or_default().saturating_mul(2));
+        let patient =
+            base.half_open.max_wait.max(reset_timeout).max(self.timeout.unwrap_or_default().saturating_mul(2));
         Ok(Policy {
             trip: self.trip.unwrap_or(base.trip),
             open: OpenTime { reset_timeout, factor_milli: growth.factor_milli, max, jitter: growth.jitter },
