@@ -81,6 +81,7 @@ pub trait WallClock: Send + Sync {
 pub struct SystemWallClock;
 
 impl WallClock for SystemWallClock {
+    #[expect(clippy::disallowed_methods, reason = "this is the injectable clock")]
     fn now(&self) -> SystemTime {
         SystemTime::now()
     }

@@ -35,26 +35,21 @@ struct Row {
     name: &'static str,
     kind: MetricType,
     help: &'static str,
-    read: fn(&BreakerView) -> Vec<(Option<(&'static str, &'static str)>, f64)>,
+    read: fn(&BreakerView) -> Vec<Value>,
 }
 
-const fn row(
-    name: &'static str,
-    kind: MetricType,
-    help: &'static str,
-    read: fn(&BreakerView) -> Vec<(Option<(&'static str, &'static str)>, f64)>,
-) -> Row {
+/// A label besides the service, if there is one, and a number.
+type Value = (Option<(&'static str, &'static str)>, f64);
+
+const fn row(name: &'static str, kind: MetricType, help: &'static str, read: fn(&BreakerView) -> Vec<Value>) -> Row {
     Row { name, kind, help, read }
 }
 
-fn one(value: f64) -> Vec<(Option<(&'static str, &'static str)>, f64)> {
+fn one(value: f64) -> Vec<Value> {
     vec![(None, value)]
 }
 
-fn by<const N: usize>(
-    label: &'static str,
-    values: [(&'static str, u64); N],
-) -> Vec<(Option<(&'static str, &'static str)>, f64)> {
+fn by<const N: usize>(label: &'static str, values: [(&'static str, u64); N]) -> Vec<Value> {
     values.into_iter().map(|(value, count)| (Some((label, value)), count as f64)).collect()
 }
 

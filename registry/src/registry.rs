@@ -99,7 +99,6 @@ impl CircuitRegistry {
     }
 
     /// A registry with observers or other extras.
-    #[must_use]
     pub fn builder() -> RegistryBuilder {
         RegistryBuilder::default()
     }
