@@ -28,7 +28,7 @@ async fn it_refuses_the_anonymous_the_hasty_and_fails_with_200() {
     let simulator = start().await;
     let url = format!("{}{FORUSBEEN}", simulator.base_url("nominatim").unwrap());
     for agent in ["", "reqwest/0.13", "python-requests/2.32"] {
-        let response = Client::new().get(&url).header("user-agent", agent).send().await.unwrap();
+        let response = client().get(&url).header("user-agent", agent).send().await.unwrap();
         assert_eq!(response.status(), 403, "{agent}");
     }
     simulator.set_fault("nominatim", "enforce_rate").await.unwrap();
