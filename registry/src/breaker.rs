@@ -82,6 +82,19 @@ impl Breaker {
         self.core.run(work, |result| (judge(result), None)).await
     }
 
+    /// Like [`call_with`](Self::call_with), where a failure may also say how long to stay away.
+    #[cfg(feature = "tower")]
+    pub(crate) async fn run<T, E, F>(
+        &self,
+        work: F,
+        judge: impl FnOnce(&Result<T, E>) -> (Verdict, Option<Duration>),
+    ) -> Result<T, CallError<E>>
+    where
+        F: Future<Output = Result<T, E>>,
+    {
+        self.core.run(work, judge).await
+    }
+
     /// Asks for one call to start; waits for a place in the bulkhead as long as the policy says.
     ///
     /// # Errors

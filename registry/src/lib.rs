@@ -19,7 +19,7 @@
 //! | words | [`outcome`](Verdict), `policy`, `view`, `event` | plain data |
 //! | decisions | `machine`, `window`, `backoff`, `budget`, `limiter`, `control`, `books` | the stored state, now, a draw |
 //! | shell | `breaker`, `registry`, `gate`, `lanes` | locks, clocks, waiting, announcing |
-//! | edges | `config`, `metrics`, `http`, `temporal` | YAML, Prometheus, HTTP, the Temporal SDK |
+//! | edges | `config`, `reload`, `metrics`, `http`, `tower`, `temporal` | YAML, files, Prometheus, HTTP, tower, the Temporal SDK |
 
 mod backoff;
 mod books;
@@ -44,9 +44,13 @@ pub mod policy;
 #[path = "metrics.rs"]
 pub mod prometheus;
 mod registry;
+#[cfg(feature = "reload")]
+pub mod reload;
 mod sync;
 #[cfg(feature = "temporal")]
 pub mod temporal;
+#[cfg(feature = "tower")]
+pub mod tower;
 mod view;
 mod window;
 

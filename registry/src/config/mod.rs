@@ -64,6 +64,11 @@ impl BreakersConfig {
     /// # Errors
     /// If there is no such file, if it is not a file, larger than 1 MiB or not UTF-8, or the first thing that is wrong in it.
     pub fn load(path: &Path) -> Result<Self, ConfigError> {
+        Self::from_bytes(&Self::read(path)?, path)
+    }
+
+    /// The bytes of a file that can be a configuration.
+    pub(crate) fn read(path: &Path) -> Result<Vec<u8>, ConfigError> {
         let unreadable = |message: String| ConfigError::unreadable(path, message);
         let file = fs::File::open(path).map_err(|error| unreadable(format!("cannot be opened: {error}")))?;
         if file.metadata().is_ok_and(|meta| meta.is_dir()) {
@@ -76,12 +81,16 @@ impl BreakersConfig {
         if bytes.len() as u64 > LARGEST_FILE {
             return Err(unreadable(format!("is larger than {LARGEST_FILE} bytes")));
         }
-        let yaml = String::from_utf8(bytes).map_err(|error| {
-            let valid = error.utf8_error().valid_up_to();
-            let line = error.as_bytes()[..valid].iter().filter(|b| **b == b'\n').count() as u64 + 1;
+        Ok(bytes)
+    }
+
+    /// Reads the bytes of `path`.
+    pub(crate) fn from_bytes(bytes: &[u8], path: &Path) -> Result<Self, ConfigError> {
+        let yaml = std::str::from_utf8(bytes).map_err(|error| {
+            let line = bytes[..error.valid_up_to()].iter().filter(|b| **b == b'\n').count() as u64 + 1;
             ConfigError::new(Place { line, column: 1 }, "", "is not UTF-8").in_file(path)
         })?;
-        Self::from_yaml(&yaml).map_err(|error| error.in_file(path))
+        Self::from_yaml(yaml).map_err(|error| error.in_file(path))
     }
 
     /// The policy of `service`: its own; or that of `a` for a name `a:b`; or the defaults.
