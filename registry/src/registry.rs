@@ -157,6 +157,13 @@ impl CircuitRegistry {
         self.shared.config().clone()
     }
 
+    /// The breaker that guards activities of this type as a whole, if a service lists the type under `activities`.
+    #[must_use]
+    pub fn breaker_for_activity(&self, activity_type: &str) -> Option<Breaker> {
+        let service = self.shared.config().service_for_activity(activity_type).map(str::to_owned)?;
+        Some(self.breaker(&service))
+    }
+
     /// Every breaker there is, in alphabetical order, as it is now.
     #[must_use]
     pub fn views(&self) -> Vec<BreakerView> {

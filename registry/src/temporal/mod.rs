@@ -3,12 +3,28 @@
 //! Temporal owns retries, so a breaker must not fight them: what it refuses has to reach the server as a failure that
 //! says whether another attempt can help, and has to be recognised by the workflow that goes on without the answer.
 //!
+//! * [`CircuitInterceptor`] tells every call inside an activity which attempt it belongs to and when the activity ends, so
+//!   that the call is given up before its activity is; and it guards whole activities whose code nobody wants to touch.
 //! * [`failure`] is the one table from refusals to [`ApplicationFailure`](temporalio_common::error::ApplicationFailure)s.
 //!   `map_err(ApplicationFailure::from)?` in an activity is enough; a bare `?` loses the type on its way through `anyhow`.
 //! * [`Degradation`] reads such a failure back in a workflow, whichever of the SDK's two shapes it arrives in.
+//!
+//! ```no_run
+//! use circuit_registry::{CircuitRegistry, temporal::CircuitInterceptor};
+//! use temporalio_sdk::WorkerOptions;
+//!
+//! # fn options(registry: CircuitRegistry) -> WorkerOptions {
+//! WorkerOptions::new("queue").activity_inbound_interceptor(CircuitInterceptor::new(registry)).build()
+//! # }
+//! ```
+//!
+//! The interceptor only ever returns what the activity returned, or an error: it never makes up a value, because a value of
+//! the wrong type would *complete* the activity and break the workflow that reads it.
 
 mod degradation;
 pub mod failure;
+mod interceptor;
 
 pub use degradation::{Degradation, details};
 pub use failure::{FailureDetails, Reason};
+pub use interceptor::CircuitInterceptor;

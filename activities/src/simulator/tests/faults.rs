@@ -17,7 +17,7 @@ async fn refused_refuses_only_that_upstream_also_on_pooled_connections_and_heals
     let simulator = start().await;
     let (client, base) = (client(), simulator.base_url("gleif").unwrap());
     let call = || client.get(format!("{base}{RECORD}")).send();
-    assert!(!call().await.unwrap().bytes().await.unwrap().is_empty());
+    assert_eq!(call().await.unwrap().bytes().await.unwrap().is_empty(), false);
 
     simulator.set_fault("gleif", "refused").await.unwrap();
     let error = call().await.unwrap_err();
