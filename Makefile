@@ -39,6 +39,10 @@ fmt: cargo-there ## format the code
 lint: cargo-there ## clippy, with warnings as errors
 	@scripts/check format clippy
 
+.PHONY: loom
+loom: cargo-there ## every interleaving of the registry's own atomics
+	@scripts/check loom
+
 .PHONY: deny
 deny: cargo-there ## licences, duplicate versions, sources and advisories of what we depend on
 	@scripts/check deny

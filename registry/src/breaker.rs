@@ -665,6 +665,7 @@ impl Core {
 
     // ── reading ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
+    #[cfg(feature = "prometheus")]
     pub(crate) fn histogram(&self) -> Option<&Histogram> {
         self.histogram.as_deref()
     }

@@ -108,7 +108,7 @@ impl Gate {
     }
 }
 
-#[cfg(all(test, loom))]
+#[cfg(all(test, circuit_loom))]
 mod loom_tests {
     use loom::{sync::Arc, thread};
 

@@ -130,7 +130,7 @@ impl Lanes {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(circuit_loom)))]
 mod tests {
     use std::{sync::Arc, thread};
 
@@ -165,7 +165,7 @@ mod tests {
     }
 }
 
-#[cfg(all(test, loom))]
+#[cfg(all(test, circuit_loom))]
 mod loom_tests {
     use loom::{
         sync::{Arc, Mutex},

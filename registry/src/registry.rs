@@ -196,7 +196,7 @@ impl CircuitRegistry {
         self.shared.hub.announcer.dropped()
     }
 
-    #[cfg_attr(not(feature = "prometheus"), allow(dead_code))]
+    #[cfg_attr(not(feature = "prometheus"), allow(dead_code, reason = "only the Prometheus collector reads it"))]
     pub(crate) fn cores(&self) -> BTreeMap<ServiceName, Arc<Core>> {
         self.shared.cores()
     }
