@@ -64,8 +64,6 @@ pub(super) enum Arg {
     Cycle,
     /// Free text that the upstream's own handlers read; the name says what it stands for.
     Word(&'static str),
-    /// As [`Arg::Word`], but it may be left out.
-    OptionalWord(&'static str),
 }
 
 /// A fault every upstream can have.
@@ -315,7 +313,6 @@ fn form(name: &str, arg: Arg) -> String {
         Arg::Count(default) => format!("{name}[:N={default}]"),
         Arg::Cycle => format!("{name}:K[/N]"),
         Arg::Word(what) => format!("{name}:{what}"),
-        Arg::OptionalWord(what) => format!("{name}[:{what}]"),
     }
 }
 
@@ -328,8 +325,7 @@ fn argument_of(arg: Arg, text: Option<&str>) -> Option<Argument> {
         (Arg::Count(default), None) => Some(Argument::Count(default)),
         (Arg::Count(_), Some(text)) => text.parse().ok().map(Argument::Count),
         (Arg::Cycle, Some(text)) => cycle(text),
-        (Arg::Word(_) | Arg::OptionalWord(_), Some(text)) if !text.is_empty() => Some(Argument::Word(text.to_owned())),
-        (Arg::OptionalWord(_), None) => Some(Argument::Word(String::new())),
+        (Arg::Word(_), Some(text)) if !text.is_empty() => Some(Argument::Word(text.to_owned())),
         _ => None,
     }
 }

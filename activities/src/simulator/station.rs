@@ -132,7 +132,6 @@ impl Station {
         let target = request.uri.path_and_query().map_or("", |target| target.as_str());
         let (effect, scenario) = self.effect(operation, target, now);
         let call = Call {
-            method,
             segments: below.unwrap_or(&path).to_vec(),
             captured: routed.as_ref().map(|(_, captured)| captured.clone()).unwrap_or_default(),
             query: pairs(request.uri.query().unwrap_or("")),
@@ -142,7 +141,6 @@ impl Station {
             blank: matches!(effect, Effect::Blank),
             fixtures: self.upstream.fixtures,
             memory: &self.memory,
-            origin: &self.origin,
         };
         self.ledger.arrive(operation, (self.upstream.split)(&call), now);
         let answer = match (routed, self.over_rate(&call, now)) {

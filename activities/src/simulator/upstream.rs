@@ -139,7 +139,6 @@ impl Memory {
 /// One request, as an upstream's handler sees it.
 #[derive(Debug)]
 pub(super) struct Call<'a> {
-    pub(super) method: &'a str,
     /// The decoded segments of the path below the base.
     pub(super) segments: Vec<String>,
     /// What the `{}` of the route captured, in order.
@@ -153,8 +152,6 @@ pub(super) struct Call<'a> {
     pub(super) blank: bool,
     pub(super) fixtures: &'static [Fixture],
     pub(super) memory: &'a Memory,
-    /// The simulator's own origin for this upstream, `http://127.0.0.1:4711`.
-    pub(super) origin: &'a str,
 }
 
 impl Call<'_> {
@@ -181,6 +178,17 @@ impl Call<'_> {
     /// A header, where it is text.
     pub(super) fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name).and_then(|value| value.to_str().ok()).filter(|value| !value.is_empty())
+    }
+
+    /// Whether the call carries credentials of a scheme (`Bearer`, `Basic`, `ApiKey`); any will do.
+    pub(super) fn authorized(&self, scheme: &str) -> bool {
+        let sent = self.header("authorization").and_then(|value| value.split_once(' '));
+        sent.is_some_and(|(given, secret)| given.eq_ignore_ascii_case(scheme) && !secret.trim().is_empty())
+    }
+
+    /// The text of the first XML element of this local name in the body, whatever its prefix.
+    pub(super) fn element(&self, name: &str) -> Option<&str> {
+        element(self.text(), name)
     }
 
     /// The body as JSON; `null` where it is none.
@@ -222,6 +230,23 @@ impl Call<'_> {
         let files = known.iter().filter(|fixture| fixture.path.starts_with(folder));
         files.filter_map(|fixture| serde_json::from_slice(fixture.bytes).ok()).collect()
     }
+}
+
+fn element<'a>(xml: &'a str, name: &str) -> Option<&'a str> {
+    let opens = |(at, _): &(usize, &str)| {
+        let before = xml[..*at].rsplit('<').next().unwrap_or_default();
+        let (tag, after) = (before.trim_end_matches(':'), &xml[*at + name.len()..]);
+        (before.is_empty() || before.ends_with(':') && tag.chars().all(char::is_alphanumeric))
+            && after.starts_with(['>', ' '])
+    };
+    let (at, _) = xml.match_indices(name).find(opens)?;
+    let text = xml[at..].split_once('>')?.1;
+    text.split_once('<').map(|(text, _)| text.trim())
+}
+
+/// Text as it must be written inside an XML element.
+pub(super) fn escape(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
 /// Whether a search for `query` finds something called `name`: every word of the query begins a word of the name.
@@ -339,6 +364,15 @@ mod tests {
         assert_eq!(
             pairs("q=a+b%26c&filter%5Bx%5D=%zz&flag"),
             [("q".into(), "a b&c".into()), ("filter[x]".into(), "%zz".into()), ("flag".into(), String::new())]
+        );
+    }
+
+    #[test]
+    fn elements_are_found_under_any_prefix() {
+        let xml = "<e:Envelope><a:check><a:countryCode x='1'> DE </a:countryCode><code>7</code></a:check></e:Envelope>";
+        assert_eq!(
+            (element(xml, "countryCode"), element(xml, "code"), element(xml, "other")),
+            (Some("DE"), Some("7"), None)
         );
     }
 
