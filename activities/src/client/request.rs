@@ -1,0 +1,150 @@
+//! A request, still without address, credentials or identity: those belong to the client.
+
+use std::time::Duration;
+
+use reqwest::{Method, Url};
+use secrecy::SecretString;
+use serde_json::Value;
+
+/// The most that is read of an answer, unless the request expects more.
+const LIMIT: usize = 8_000_000;
+
+/// What to ask. Paths are relative to a base address of the source.
+#[derive(Debug, Clone)]
+pub struct Request {
+    pub(super) method: Method,
+    pub(super) base: usize,
+    path: Vec<String>,
+    query: Vec<(&'static str, String)>,
+    pub(super) headers: Vec<(&'static str, String)>,
+    pub(super) accept: &'static str,
+    pub(super) body: Option<(&'static str, Vec<u8>)>,
+    pub(super) token: Option<SecretString>,
+    pub(super) timeout: Option<Duration>,
+    pub(super) limit: usize,
+}
+
+impl Request {
+    fn new(method: Method, path: &str) -> Self {
+        Self {
+            method,
+            base: 0,
+            path: path.split('/').filter(|segment| !segment.is_empty()).map(str::to_owned).collect(),
+            query: Vec::new(),
+            headers: Vec::new(),
+            accept: "application/json",
+            body: None,
+            token: None,
+            timeout: None,
+            limit: LIMIT,
+        }
+    }
+
+    /// `GET` below the base. The path is a literal; what comes from a subject goes through [`Request::segment`].
+    #[must_use]
+    pub fn get(path: &'static str) -> Self {
+        Self::new(Method::GET, path)
+    }
+
+    /// `POST` of a JSON document.
+    #[must_use]
+    pub fn post(path: &'static str, document: &Value) -> Self {
+        Self::new(Method::POST, path).body("application/json", document.to_string())
+    }
+
+    /// `POST` of XML.
+    #[must_use]
+    pub fn post_xml(path: &'static str, document: String) -> Self {
+        let request = Self::new(Method::POST, path).body("text/xml; charset=utf-8", document);
+        request.accept("text/xml, application/xml")
+    }
+
+    /// One more segment of the path, whatever characters it contains.
+    #[must_use]
+    pub fn segment(mut self, segment: impl Into<String>) -> Self {
+        self.path.push(segment.into());
+        self
+    }
+
+    /// One more parameter of the query.
+    #[must_use]
+    pub fn query(mut self, name: &'static str, value: impl Into<String>) -> Self {
+        self.query.push((name, value.into()));
+        self
+    }
+
+    /// One more header. Not for credentials.
+    #[must_use]
+    pub fn header(mut self, name: &'static str, value: impl Into<String>) -> Self {
+        self.headers.push((name, value.into()));
+        self
+    }
+
+    /// The media type that is wanted; JSON unless said.
+    #[must_use]
+    pub const fn accept(mut self, media_type: &'static str) -> Self {
+        self.accept = media_type;
+        self
+    }
+
+    /// Goes to another base address of the source than its first.
+    #[must_use]
+    pub const fn at_base(mut self, index: usize) -> Self {
+        self.base = index;
+        self
+    }
+
+    /// A token from an earlier answer, in the place of the source's own credentials.
+    #[must_use]
+    pub fn token(mut self, token: SecretString) -> Self {
+        self.token = Some(token);
+        self
+    }
+
+    /// Waits another time than the source's.
+    #[must_use]
+    pub const fn within(mut self, timeout: Duration) -> Self {
+        self.timeout = Some(timeout);
+        self
+    }
+
+    /// Reads up to this many bytes.
+    #[must_use]
+    pub const fn limit(mut self, bytes: usize) -> Self {
+        self.limit = bytes;
+        self
+    }
+
+    fn body(mut self, content_type: &'static str, body: String) -> Self {
+        self.body = Some((content_type, body.into_bytes()));
+        self
+    }
+
+    /// The whole address, or `None` if the base cannot have paths.
+    pub(super) fn url(&self, base: &str) -> Option<Url> {
+        let mut url = Url::parse(base).ok()?;
+        // `.` and `..` would climb out of the base; no register has such a number.
+        url.path_segments_mut()
+            .ok()?
+            .pop_if_empty()
+            .extend(self.path.iter().filter(|s| !matches!(s.as_str(), "." | "..")));
+        if !self.query.is_empty() {
+            url.query_pairs_mut().extend_pairs(&self.query);
+        }
+        Some(url)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_subject_contains_stays_inside_its_place() {
+        let request = Request::get("/firm/x").segment("A/S ?#%..é").query("q", "a&b=c d");
+        let url = request.url("http://127.0.0.1:9/base/").expect("an address");
+        assert_eq!(url.as_str(), "http://127.0.0.1:9/base/firm/x/A%2FS%20%3F%23%25..%C3%A9?q=a%26b%3Dc+d");
+        assert_eq!(Request::get("/x").segment("..").url("http://h/base").expect("an address").path(), "/base/x");
+        assert!(Request::get("/x").url("mailto:nobody").is_none());
+    }
+}

@@ -1,0 +1,149 @@
+//! Against sockets of our own that say what no well-behaved server would.
+
+use std::net::SocketAddr;
+
+use circuit_registry::{Classify, Verdict};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpListener,
+    sync::mpsc,
+};
+
+use super::*;
+use crate::catalog::Base;
+
+static SOURCE: Source = Source {
+    name: "example",
+    bases: &[Base { env: "TAVILY_BASE_URL", default: "http://127.0.0.1:1" }],
+    auth: Auth::Bearer("TAVILY_API_KEY"),
+    ..Source::BLANK
+};
+
+/// Gives each connection the next of these answers, then closes it. What was asked arrives in the channel.
+async fn server(answers: Vec<Vec<u8>>) -> (SocketAddr, mpsc::UnboundedReceiver<String>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let addr = listener.local_addr().expect("an address");
+    let (sender, receiver) = mpsc::unbounded_channel();
+    tokio::spawn(async move {
+        for answer in answers {
+            let Ok((mut socket, _)) = listener.accept().await else { return };
+            let mut request = vec![0; 16_384];
+            let length = socket.read(&mut request).await.unwrap_or_default();
+            let _ = sender.send(String::from_utf8_lossy(&request[..length]).into_owned());
+            let _ = socket.write_all(&answer).await;
+            let _ = socket.shutdown().await;
+        }
+        std::future::pending::<()>().await;
+    });
+    (addr, receiver)
+}
+
+fn client(addr: SocketAddr) -> Client {
+    let base = format!("http://{addr}/base");
+    let pairs =
+        [("TAVILY_BASE_URL", base.as_str()), ("TAVILY_API_KEY", "secret-key"), ("OSINT_CONTACT", "ops@example.org")];
+    Client::new(Settings::from_pairs(pairs).expect("settings")).expect("a client")
+}
+
+fn http(head: &str, body: &[u8]) -> Vec<u8> {
+    let mut answer =
+        format!("HTTP/1.1 {head}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n", body.len()).into_bytes();
+    answer.extend_from_slice(body);
+    answer
+}
+
+async fn ask(answers: Vec<Vec<u8>>, request: Request) -> Result<Reply, Trouble> {
+    let (addr, _asked) = server(answers).await;
+    client(addr).send(&SOURCE, request).await
+}
+
+#[tokio::test]
+async fn a_request_introduces_and_authorises_itself() {
+    let (addr, mut asked) = server(vec![http("200 OK", b"{}")]).await;
+    let reply = client(addr).send(&SOURCE, Request::get("/x").query("q", "a b")).await.expect("an answer");
+    assert_eq!((reply.status, reply.body.as_slice()), (200, &b"{}"[..]));
+    let request = asked.recv().await.expect("a request").to_lowercase();
+    assert!(request.starts_with("get /base/x?q=a+b http/1.1\r\n"), "{request}");
+    assert!(request.contains("authorization: bearer secret-key\r\n"));
+    assert!(request.contains("(+ops@example.org)\r\n") && request.contains("accept: application/json\r\n"));
+}
+
+#[tokio::test]
+async fn a_token_takes_the_place_of_the_credentials() {
+    let (addr, mut asked) = server(vec![http("200 OK", b"{}")]).await;
+    let request = Request::post("/x", &serde_json::json!({"a": 1})).token("fresh".to_owned().into());
+    client(addr).send(&SOURCE, request).await.expect("an answer");
+    let request = asked.recv().await.expect("a request").to_lowercase();
+    assert!(request.contains("authorization: bearer fresh\r\n") && !request.contains("secret-key"));
+    assert!(request.contains("content-type: application/json\r\n"));
+}
+
+#[tokio::test]
+async fn any_status_is_an_answer() {
+    for status in [404, 429, 500, 503] {
+        let head = format!("{status} X\r\nretry-after: 7");
+        let reply = ask(vec![http(&head, b"no")], Request::get("/x")).await.expect("an answer");
+        assert_eq!((reply.status, reply.header("Retry-After")), (status, Some("7")));
+    }
+}
+
+#[tokio::test]
+async fn a_body_over_the_limit_is_cut() {
+    let trouble =
+        ask(vec![http("200 OK", &[b'x'; 2_001])], Request::get("/x").limit(2_000)).await.expect_err("too much");
+    assert_eq!(trouble.class, Class::BadShape);
+    assert!(ask(vec![http("200 OK", &[b'x'; 2_000])], Request::get("/x").limit(2_000)).await.is_ok());
+}
+
+#[tokio::test]
+async fn a_bomb_is_cut_by_what_comes_out_of_it() {
+    let bomb = include_bytes!("../../fixtures/bomb.gz");
+    let answer = http("200 OK\r\ncontent-encoding: gzip", bomb);
+    let limit = bomb.len() * 20;
+    let trouble = ask(vec![answer], Request::get("/x").limit(limit)).await.expect_err("a bomb");
+    assert_eq!(trouble.class, Class::BadShape, "{trouble}");
+}
+
+#[tokio::test]
+async fn redirects_stay_on_their_host_and_end() {
+    let moved = http("302 Found\r\nlocation: /base/y", b"");
+    let reply = ask(vec![moved.clone(), http("200 OK", b"{}")], Request::get("/x")).await.expect("an answer");
+    assert_eq!(reply.status, 200);
+
+    let away = http("302 Found\r\nlocation: http://localhost:1/steal", b"");
+    assert_eq!(ask(vec![away], Request::get("/x")).await.expect("an answer").status, 302);
+
+    let circle = vec![moved; REDIRECTS + 2];
+    assert_eq!(ask(circle, Request::get("/x")).await.expect("an answer").status, 302);
+}
+
+#[tokio::test]
+async fn a_broken_off_answer_is_an_outage() {
+    let short = b"HTTP/1.1 200 OK\r\ncontent-length: 50\r\n\r\n{\"a\":".to_vec();
+    let nothing = Vec::new();
+    let nonsense = b"\x16\x03\x01 what\r\n\r\n".to_vec();
+    for answer in [short, nothing, nonsense] {
+        let trouble = ask(vec![answer], Request::get("/x")).await.expect_err("no whole answer");
+        assert_eq!((trouble.class, trouble.verdict(), trouble.unsent), (Class::Unavailable, Verdict::Failure, false));
+    }
+}
+
+#[tokio::test]
+async fn nobody_there_is_an_outage_that_cost_nothing() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let addr = listener.local_addr().expect("an address");
+    drop(listener);
+    let request = Request::get("/x").segment("Jane Example").query("q", "secret question");
+    let trouble = client(addr).send(&SOURCE, request).await.expect_err("nobody");
+    assert_eq!((trouble.class, trouble.unsent), (Class::Unavailable, true));
+    let text = format!("{trouble} {trouble:?}");
+    assert!(!text.contains("secret") && !text.contains("Jane"), "{text}");
+}
+
+#[tokio::test]
+async fn silence_is_a_timeout() {
+    let (addr, _asked) = server(vec![]).await;
+    let request = Request::get("/x").within(Duration::from_millis(100));
+    let trouble = client(addr).send(&SOURCE, request).await.expect_err("silence");
+    assert_eq!((trouble.class, trouble.verdict()), (Class::Timeout, Verdict::Failure));
+}

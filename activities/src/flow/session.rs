@@ -1,0 +1,202 @@
+//! What a flow holds on to while it asks.
+
+use circuit_registry::{Breaker, CallError, CircuitRegistry, Classify, State, Verdict};
+use futures::future::BoxFuture;
+use jiff::Timestamp;
+
+use super::{Answer, Flow, Stop};
+use crate::{
+    catalog::{Operation, Source},
+    classify::{Class, Scope, Trouble, judge},
+    client::{Client, Reply, Request},
+    model::{Ask, Job, Subject},
+};
+
+/// Most probes made for one call. A policy may want several before it closes.
+const PROBES: u32 = 10;
+
+/// Remembers a job the moment it exists, so that another attempt finds it.
+pub type Keeper<'a> = &'a (dyn Fn(Job) -> BoxFuture<'a, ()> + Send + Sync);
+
+/// One attempt at one operation, with a source that is asked on its behalf: the operation's own or a stand-in.
+pub struct Session<'a> {
+    registry: &'a CircuitRegistry,
+    client: &'a Client,
+    source: &'static Source,
+    operation: &'static Operation,
+    ask: &'a Ask,
+    keeper: Option<Keeper<'a>>,
+}
+
+impl<'a> Session<'a> {
+    /// A session with the operation's own source.
+    #[must_use]
+    pub const fn new(
+        registry: &'a CircuitRegistry,
+        client: &'a Client,
+        source: &'static Source,
+        operation: &'static Operation,
+        ask: &'a Ask,
+    ) -> Self {
+        Self { registry, client, source, operation, ask, keeper: None }
+    }
+
+    /// The same, with somewhere to keep jobs.
+    #[must_use]
+    pub const fn keeping(mut self, keeper: Keeper<'a>) -> Self {
+        self.keeper = Some(keeper);
+        self
+    }
+
+    /// The same question to another source.
+    #[must_use]
+    pub const fn with(&self, source: &'static Source) -> Self {
+        Session {
+            registry: self.registry,
+            client: self.client,
+            source,
+            operation: self.operation,
+            ask: self.ask,
+            keeper: self.keeper,
+        }
+    }
+
+    /// Whom it is about.
+    #[must_use]
+    pub const fn subject(&self) -> &'a Subject {
+        &self.ask.subject
+    }
+
+    /// A job to be collected rather than started.
+    #[must_use]
+    pub const fn job(&self) -> Option<&'a Job> {
+        self.ask.job.as_ref()
+    }
+
+    /// The client, for its settings.
+    #[must_use]
+    pub const fn client(&self) -> &'a Client {
+        self.client
+    }
+
+    /// Remembers a job that was just started.
+    pub async fn keep(&self, job: Job) {
+        if let Some(keeper) = self.keeper {
+            keeper(job).await;
+        }
+    }
+
+    /// Goes through a flow.
+    ///
+    /// # Errors
+    /// As its steps.
+    pub async fn follow(&self, flow: &Flow) -> Result<Answer, Stop> {
+        match flow {
+            Flow::Single { request, parse } => match request(self.subject()) {
+                Some(request) => self.ask(request, |reply| parse(&reply.body)).await,
+                None => Err(CallError::Upstream(Trouble::business("cannot be asked about this subject"))),
+            },
+            Flow::Steps(steps) => steps(self).await,
+        }
+    }
+
+    /// Sends one request behind the breakers and reads the answer. Reading is part of the call, because some outages can
+    /// only be read.
+    ///
+    /// # Errors
+    /// A refusal of a breaker, a timeout, or whatever the answer turned out to be instead of one.
+    pub async fn ask<T>(&self, request: Request, read: impl FnOnce(&Reply) -> Result<T, Trouble>) -> Result<T, Stop> {
+        let part = match self.part() {
+            Some(name) => Some(self.registry.breaker(&name).acquire().await?),
+            None => None,
+        };
+        let breaker = self.registry.breaker(self.source.breaker);
+        self.probe(&breaker).await?;
+        let outcome = breaker.call(self.exchange(request, read)).await;
+        if let Err(CallError::Upstream(trouble)) = &outcome {
+            self.tell_account(trouble);
+        }
+        if let Some(permit) = part {
+            match &outcome {
+                Ok(_) => permit.settle(Verdict::Success),
+                Err(CallError::Upstream(trouble)) => permit.settle_error(&OnPart(trouble)),
+                Err(_) => permit.settle(Verdict::Neutral),
+            };
+        }
+        outcome
+    }
+
+    /// The breaker that trouble of this scope is booked on.
+    #[must_use]
+    pub fn breaker_of(&self, scope: Scope) -> String {
+        match scope {
+            Scope::Part => self.part().unwrap_or_else(|| self.source.breaker.to_owned()),
+            Scope::Service | Scope::Subject | Scope::Account => self.source.breaker.to_owned(),
+        }
+    }
+
+    async fn exchange<T>(
+        &self,
+        request: Request,
+        read: impl FnOnce(&Reply) -> Result<T, Trouble>,
+    ) -> Result<T, Trouble> {
+        let reply = self.client.send(self.source, request).await?;
+        // The rules of an operation are about its own source's answers, not about those of a stand-in.
+        let own = self.operation.name.starts_with(self.source.name);
+        let rules = if own { self.operation.rules } else { &[] };
+        judge(rules.iter().chain(self.source.rules), &reply, Timestamp::now())?;
+        read(&reply)
+    }
+
+    /// While the breaker is half-open, finds out with the source's cheap call whether it is back, so that a billed one is
+    /// never the probe.
+    async fn probe(&self, breaker: &Breaker) -> Result<(), Stop> {
+        let Some(probe) = self.source.probe else { return Ok(()) };
+        for _ in 0..PROBES {
+            if breaker.view().state != State::HalfOpen {
+                break;
+            }
+            breaker
+                .call(async {
+                    let reply = self.client.send(self.source, (probe.request)()).await?;
+                    match judge(self.source.rules, &reply, Timestamp::now()) {
+                        // A probe asks about nothing, so "not found" is as good an answer as any.
+                        Err(trouble) if matches!(trouble.class, Class::NotFound | Class::Business) => Ok(()),
+                        Err(trouble) => Err(trouble),
+                        Ok(()) => (probe.read)(&reply.body),
+                    }
+                })
+                .await?;
+        }
+        Ok(())
+    }
+
+    fn part(&self) -> Option<String> {
+        let part = self.operation.part.filter(|_| self.operation.name.starts_with(self.source.name))?;
+        Some(format!("{}:{}", self.source.breaker, part(self.subject())?))
+    }
+
+    fn tell_account(&self, trouble: &Trouble) {
+        if trouble.scope != Scope::Account {
+            return;
+        }
+        for name in self.source.account.iter().filter(|name| **name != self.source.breaker) {
+            if let Ok(permit) = self.registry.breaker(name).try_acquire() {
+                permit.settle_error(trouble);
+            }
+        }
+    }
+}
+
+/// A trouble as the breaker of the part sees it.
+struct OnPart<'a>(&'a Trouble);
+
+impl Classify for OnPart<'_> {
+    fn verdict(&self) -> Verdict {
+        self.0.verdict_on_part()
+    }
+
+    fn retry_after(&self) -> Option<std::time::Duration> {
+        self.0.retry_after
+    }
+}

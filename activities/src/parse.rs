@@ -1,0 +1,6 @@
+//! Readers of bodies, by family. A family knows a format, never an upstream.
+
+pub mod json;
+
+#[cfg(test)]
+pub(crate) mod torture;

@@ -1,0 +1,227 @@
+//! JSON as registers write it: numbers in quotes, single things where lists are promised, raw control characters.
+//!
+//! Leniency ends where an answer could be misread. A value that is optional may be missing or odd and is then simply not
+//! known; a value that the conclusion rests on is *required*, and without it the answer is [`Trouble`]. In particular a
+//! list that should be there and is not must never read as "nothing found".
+
+use jiff::{Timestamp, civil, tz::TimeZone};
+use serde_json::Value;
+
+use crate::classify::Trouble;
+
+/// A place in a document, or the absence of one. Going further from an absent place stays absent.
+#[derive(Debug, Clone, Copy)]
+pub struct Node<'a>(Option<&'a Value>);
+
+/// Parses a body.
+///
+/// # Errors
+/// An outage, if it is a page or was cut short; a bad shape if it is neither that nor JSON.
+pub fn parse(body: &[u8]) -> Result<Value, Trouble> {
+    let first = body.iter().find(|byte| !byte.is_ascii_whitespace());
+    match first {
+        None => return Err(Trouble::unavailable("answered nothing at all")),
+        Some(b'<') => {
+            return Err(Trouble::unavailable("answered a page where data was promised: an outage or a block"));
+        }
+        Some(_) => {}
+    }
+    serde_json::from_slice(body).or_else(|error| {
+        if error.is_eof() {
+            return Err(Trouble::unavailable("broke off its answer"));
+        }
+        // A raw line break inside a string is the usual reason; outside of strings a space means the same.
+        let tamed: Vec<u8> = body.iter().map(|byte| if *byte < b' ' { b' ' } else { *byte }).collect();
+        serde_json::from_str(&String::from_utf8_lossy(&tamed)).map_err(|error| {
+            if error.is_eof() {
+                Trouble::unavailable("broke off its answer")
+            } else {
+                Trouble::bad_shape("answered something that is no JSON")
+            }
+        })
+    })
+}
+
+impl<'a> Node<'a> {
+    /// The root of a document.
+    #[must_use]
+    pub const fn root(value: &'a Value) -> Self {
+        Self(Some(value))
+    }
+
+    /// The member of that name.
+    #[must_use]
+    pub fn get(self, name: &str) -> Self {
+        Self(self.0.and_then(|value| value.get(name)).filter(|value| !value.is_null()))
+    }
+
+    /// The member at the end of a path such as `entity.legalName.name`.
+    #[must_use]
+    pub fn at(self, path: &str) -> Self {
+        path.split('.').fold(self, Self::get)
+    }
+
+    /// True if there is something.
+    #[must_use]
+    pub const fn exists(self) -> bool {
+        self.0.is_some()
+    }
+
+    /// A text, also where the source writes a number or a truth value; blank is absent.
+    #[must_use]
+    pub fn text(self) -> Option<String> {
+        let text = match self.0? {
+            Value::String(text) => text.trim().to_owned(),
+            Value::Number(number) => number.to_string(),
+            Value::Bool(flag) => flag.to_string(),
+            _ => return None,
+        };
+        Some(text).filter(|text| !text.is_empty())
+    }
+
+    /// A number, also in quotes.
+    #[must_use]
+    pub fn number(self) -> Option<f64> {
+        let number = match self.0? {
+            Value::Number(number) => number.as_f64()?,
+            Value::String(text) => text.trim().parse().ok()?,
+            _ => return None,
+        };
+        Some(number).filter(|number: &f64| number.is_finite())
+    }
+
+    /// A whole number that is not negative, also in quotes.
+    #[must_use]
+    pub fn count(self) -> Option<u64> {
+        match self.0? {
+            Value::Number(number) => number.as_u64(),
+            Value::String(text) => text.trim().parse().ok(),
+            _ => None,
+        }
+    }
+
+    /// Yes or no, also in quotes.
+    #[must_use]
+    pub fn flag(self) -> Option<bool> {
+        match self.0? {
+            Value::Bool(flag) => Some(*flag),
+            Value::String(text) => match text.trim().to_ascii_lowercase().as_str() {
+                "true" => Some(true),
+                "false" => Some(false),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// A time, or the first moment of a day.
+    #[must_use]
+    pub fn time(self) -> Option<Timestamp> {
+        let text = self.text()?;
+        text.parse().ok().or_else(|| {
+            let date: civil::DateTime =
+                text.parse().or_else(|_| text.parse::<civil::Date>().map(civil::DateTime::from)).ok()?;
+            date.to_zoned(TimeZone::UTC).ok().map(|zoned| zoned.timestamp())
+        })
+    }
+
+    /// The items of a list; a single thing is a list of one, nothing is an empty one.
+    pub fn items(self) -> impl Iterator<Item = Node<'a>> {
+        let items: &'a [Value] = match self.0 {
+            Some(Value::Array(items)) => items,
+            Some(single) => std::slice::from_ref(single),
+            None => &[],
+        };
+        items.iter().map(Node::root)
+    }
+
+    /// The texts of a list.
+    #[must_use]
+    pub fn texts(self) -> Vec<String> {
+        self.items().filter_map(Self::text).collect()
+    }
+
+    /// The member of that name, which must be there.
+    ///
+    /// # Errors
+    /// If it is not.
+    pub fn require(self, name: &'static str) -> Result<Self, Trouble> {
+        let node = self.get(name);
+        if node.exists() { Ok(node) } else { Err(lacks(name)) }
+    }
+
+    /// A text that must be there.
+    ///
+    /// # Errors
+    /// If it is not.
+    pub fn require_text(self, name: &'static str) -> Result<String, Trouble> {
+        self.get(name).text().ok_or_else(|| lacks(name))
+    }
+
+    /// A list of objects that must be there, though it may be empty. A single object is a list of one.
+    ///
+    /// # Errors
+    /// If it is not, or contains anything else.
+    pub fn require_list(self, name: &'static str) -> Result<Vec<Self>, Trouble> {
+        let list = self.require(name)?;
+        let items: Vec<_> = list.items().collect();
+        if items.iter().all(|item| item.is_object()) { Ok(items) } else { Err(lacks(name)) }
+    }
+
+    /// True for an object.
+    #[must_use]
+    pub fn is_object(self) -> bool {
+        self.0.is_some_and(Value::is_object)
+    }
+}
+
+/// The answer lacks something that the conclusion rests on.
+#[must_use]
+pub fn lacks(name: &str) -> Trouble {
+    Trouble::bad_shape(format!("answered without a usable '{name}'"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::classify::Class;
+
+    #[test]
+    fn bodies_that_are_no_json_are_told_apart() {
+        let class = |body: &[u8]| parse(body).expect_err("no JSON").class;
+        assert_eq!(class(b""), Class::Unavailable);
+        assert_eq!(class(b" \n"), Class::Unavailable);
+        assert_eq!(class(b"\n<!DOCTYPE html><p>maintenance"), Class::Unavailable);
+        assert_eq!(class(br#"{"a":[1,2"#), Class::Unavailable);
+        assert_eq!(class(b"Account is suspended"), Class::BadShape);
+        assert_eq!(class(&[b'['; 100_000]), Class::BadShape, "nested too deeply to be meant");
+    }
+
+    #[test]
+    fn raw_control_characters_and_foreign_bytes_are_survived() {
+        let value = parse(b"{\"a\":\"one\ntwo\x01\",\n \"b\":\"\xff\"}").expect("readable");
+        assert_eq!(Node::root(&value).get("a").text().as_deref(), Some("one two"));
+    }
+
+    #[test]
+    fn values_are_read_as_they_are_meant() {
+        let value = serde_json::json!({
+            "n": "12.5", "c": 7, "q": "8", "t": " x ", "blank": " ", "null": null, "yes": "True", "one": {"a": 1},
+            "date": "2026-11-30", "local": "2026-11-30T02:00:00", "time": "2026-11-30T02:00:00Z", "nan": "NaN"
+        });
+        let node = Node::root(&value);
+        assert_eq!(node.get("n").number(), Some(12.5));
+        assert_eq!(node.get("nan").number(), None);
+        assert_eq!((node.get("c").text().as_deref(), node.get("q").count()), (Some("7"), Some(8)));
+        assert_eq!((node.get("t").text().as_deref(), node.get("blank").text()), (Some("x"), None));
+        assert_eq!((node.get("yes").flag(), node.get("null").exists()), (Some(true), false));
+        assert_eq!(node.at("one.a").count(), Some(1));
+        assert_eq!(node.at("one.b.c").text(), None);
+        assert_eq!(node.get("one").items().count(), 1);
+        assert_eq!(node.get("null").items().count(), 0);
+        let times = ["date", "local", "time"].map(|name| node.get(name).time().map(Timestamp::as_second));
+        assert_eq!(times, [Some(1_795_996_800), Some(1_796_004_000), Some(1_796_004_000)]);
+        assert!(node.require_list("c").is_err() && node.require_list("gone").is_err());
+        assert_eq!(node.require_list("one").map(|list| list.len()), Ok(1));
+    }
+}
