@@ -4,7 +4,7 @@ mod row;
 
 use std::sync::LazyLock;
 
-pub use row::{Applies, Base, Countries, Credential, Need, Operation, Source};
+pub use row::{Applies, Auth, Base, Countries, Credential, Need, Operation, Probe, Source};
 
 use crate::source;
 
@@ -19,6 +19,8 @@ static SOURCES: [&Source; 8] = [
     &source::tavily::SOURCE,
     &source::opensanctions::SOURCE,
 ];
+
+static STAND_INS: [&Source; 1] = [&source::vatsense::SOURCE];
 
 /// An operation together with the source it belongs to.
 #[derive(Debug, Clone, Copy)]
@@ -38,6 +40,12 @@ static ENTRIES: LazyLock<Vec<Entry>> = LazyLock::new(|| {
 #[must_use]
 pub fn sources() -> &'static [&'static Source] {
     &SOURCES
+}
+
+/// Services that are asked only in the place of a source that has no answer. They have breakers of their own.
+#[must_use]
+pub fn stand_ins() -> &'static [&'static Source] {
+    &STAND_INS
 }
 
 /// All operations, source by source. The order is part of nothing: a plan names operations, never their index.

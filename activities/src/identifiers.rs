@@ -94,8 +94,9 @@ struct Rule {
 
 impl Kind {
     fn rule(self) -> &'static Rule {
-        // The table is in the order of the enum; a test holds the two together.
-        &kinds::RULES[self as usize]
+        let rule = &kinds::RULES[self as usize]; // the table is in the order of the enum
+        debug_assert_eq!(rule.kind, self);
+        rule
     }
 
     /// What people call it.

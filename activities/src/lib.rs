@@ -6,7 +6,10 @@
 pub mod activity;
 pub mod catalog;
 pub mod classify;
+pub mod client;
+pub mod flow;
 pub mod identifiers;
 pub mod model;
+pub mod parse;
 pub mod simulator;
 pub mod source;

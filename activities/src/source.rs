@@ -7,4 +7,5 @@ pub mod no_brreg;
 pub mod nominatim;
 pub mod opensanctions;
 pub mod tavily;
+pub mod vatsense;
 pub mod vies;

@@ -1,8 +1,16 @@
 //! The shape of a row. Rows are constants in [`crate::source`], one small file a source.
 
+use std::time::Duration;
+
 use serde::Serialize;
 
-use crate::model::Subject;
+use crate::{
+    classify::{Rule, Trouble},
+    client::Request,
+    flow::{Answer, Fallback, Flow},
+    model::Subject,
+    parse::json,
+};
 
 /// An upstream: one breaker, one set of limits, one or more operations.
 #[derive(Debug, Serialize)]
@@ -17,12 +25,89 @@ pub struct Source {
     pub bases: &'static [Base],
     /// Settings without which it is not asked at all.
     pub credentials: &'static [Credential],
+    /// How its requests are authorised.
+    pub auth: Auth,
+    /// The variable with a `User-Agent` for this source alone.
+    pub user_agent: Option<&'static str>,
+    /// How long one request may take.
+    #[serde(skip)]
+    pub timeout: Duration,
+    /// What its answers mean, where HTTP alone does not say; consulted after the rules of the operation.
+    pub rules: &'static [Rule],
+    /// A free and cheap call that finds out whether it is back, made before a half-open breaker lets the real call through.
+    #[serde(skip)]
+    pub probe: Option<Probe>,
+    /// The breakers of all sources that share its account.
+    pub account: &'static [&'static str],
     /// The published or observed limits, for people. The enforced ones are in `breakers.yaml`.
     pub limits: &'static str,
     /// Licence and terms of use that concern the reader of a report.
     pub terms: &'static str,
     /// What can be asked.
     pub operations: &'static [Operation],
+}
+
+impl Source {
+    /// A row with nothing in it, for `..Source::BLANK`.
+    pub const BLANK: Self = Self {
+        name: "",
+        title: "",
+        breaker: "",
+        bases: &[],
+        credentials: &[],
+        auth: Auth::None,
+        user_agent: None,
+        timeout: Duration::from_secs(10),
+        rules: &[],
+        probe: None,
+        account: &[],
+        limits: "none published",
+        terms: "",
+        operations: &[],
+    };
+}
+
+/// How requests are authorised. Each text is the name of an environment variable; one that is not set sends nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Auth {
+    /// Not at all.
+    None,
+    /// `Authorization: Bearer …`.
+    Bearer(&'static str),
+    /// A header of the upstream's own.
+    Header {
+        /// Name of the header.
+        name: &'static str,
+        /// What comes before the key.
+        prefix: &'static str,
+        /// The variable with the key.
+        env: &'static str,
+    },
+    /// HTTP Basic. A user whose variable is not set is sent by that name itself.
+    Basic {
+        /// The variable with the user, or the user.
+        user: &'static str,
+        /// The variable with the password.
+        password: &'static str,
+    },
+}
+
+/// A free and cheap call.
+#[derive(Debug, Clone, Copy)]
+pub struct Probe {
+    /// What to ask.
+    pub request: fn() -> Request,
+    /// Whether the answer is a sign of life.
+    pub read: fn(&[u8]) -> Result<(), Trouble>,
+}
+
+impl Probe {
+    /// A call whose answer may be any JSON.
+    #[must_use]
+    pub const fn json(request: fn() -> Request) -> Self {
+        Self { request, read: |body| json::parse(body).map(drop) }
+    }
 }
 
 /// A base address of an upstream, replaceable through the environment.
@@ -54,6 +139,18 @@ pub struct Operation {
     pub countries: Countries,
     /// What it can start from: any one of these is enough.
     pub needs: &'static [Need],
+    /// What answers to this operation mean, before the rules of the source.
+    pub rules: &'static [Rule],
+    /// How the answer is got.
+    #[serde(skip)]
+    pub flow: Flow,
+    /// The part behind the upstream that the call is about; its breaker is `source:part`.
+    #[serde(skip)]
+    pub part: Option<fn(&Subject) -> Option<String>>,
+    /// Who can stand in, in this order.
+    pub fallbacks: &'static [Fallback],
+    /// Costs money: never repeated unless it certainly did not reach the upstream.
+    pub billed: bool,
 }
 
 /// The countries an operation covers.
@@ -136,6 +233,19 @@ impl Countries {
 }
 
 impl Operation {
+    /// A row with nothing in it, for `..Operation::BLANK`.
+    pub const BLANK: Self = Self {
+        name: "",
+        answers: "",
+        countries: Countries::Any,
+        needs: &[],
+        rules: &[],
+        flow: Flow::Single { request: |_| None, parse: |_| Ok(Answer::default()) },
+        part: None,
+        fallbacks: &[],
+        billed: false,
+    };
+
     /// Whether the question makes sense for the subject. Depends on nothing else, so a workflow may plan with it.
     /// Missing credentials are not its business: they differ from worker to worker, so the activity finds out.
     #[must_use]

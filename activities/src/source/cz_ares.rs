@@ -1,6 +1,19 @@
 //! ARES: the Czech aggregate of business registers.
+//!
+//! It has two kinds of 404. `NENALEZENO` is an answer; the framework's own "Not Found" means that the endpoint has moved.
+//! In the public register nearly every field is either a plain value or a list of dated values, of which those without an
+//! end date are the current ones.
 
-use crate::catalog::{Base, Countries, Need, Operation, Source};
+use serde_json::json;
+
+use crate::{
+    catalog::{Base, Countries, Need, Operation, Probe, Source},
+    classify::{Class, Stay, Trouble, on},
+    client::Request,
+    flow::{Answer, Flow},
+    model::{Address, Company, Facts, Officer, Owner, Standing, Subject},
+    parse::json::{self as reader, Node},
+};
 
 /// The row.
 pub static SOURCE: Source = Source {
@@ -8,27 +21,266 @@ pub static SOURCE: Source = Source {
     title: "ARES, Czech business registers",
     breaker: "cz_ares",
     bases: &[Base { env: "CZ_ARES_BASE_URL", default: "https://ares.gov.cz/ekonomicke-subjekty-v-be/rest" }],
-    credentials: &[],
+    rules: &[
+        on(404).with("NENALEZENO").means(Class::NotFound, "knows no such number"),
+        on(400)
+            .with("VYSTUP_PRILIS_MNOHO_VYSLEDKU")
+            .means(Class::Business, "has too many companies of that name to list them"),
+        on(400).with("CHYBA_VSTUPU").means(Class::Business, "does not accept the question"),
+        // It counts requests and bars whoever exceeds its terms: an hour away is cheaper than a longer bar.
+        on(403)
+            .means(Class::Throttled, "has barred us, as it does with those who ask too often")
+            .stay(Stay::Seconds(3600)),
+    ],
+    probe: Some(Probe::json(|| Request::get("/ekonomicke-subjekty/27082440"))),
     limits: "500 requests a minute; no repeated identical queries",
     terms: "free; terms of the Ministry of Finance",
     operations: &[
         Operation {
             name: "cz_ares.entity",
             answers: "the entry, with the registers it appears in",
-            countries: Countries::Only(&["CZ"]),
             needs: &[Need::Id],
+            flow: Flow::Single { request: |s| by_number("/ekonomicke-subjekty", s), parse: entity },
+            ..CZECH
         },
         Operation {
             name: "cz_ares.search",
             answers: "entities with that name",
-            countries: Countries::Only(&["CZ"]),
             needs: &[Need::Name],
+            flow: Flow::Single { request: by_name, parse: hits },
+            ..CZECH
         },
         Operation {
             name: "cz_ares.public_register",
             answers: "court file, officers and owners",
-            countries: Countries::Only(&["CZ"]),
             needs: &[Need::Id],
+            flow: Flow::Single { request: |s| by_number("/ekonomicke-subjekty-vr", s), parse: public_register },
+            ..CZECH
         },
     ],
+    ..Source::BLANK
 };
+
+const CZECH: Operation = Operation { countries: Countries::Only(&["CZ"]), ..Operation::BLANK };
+
+fn by_number(path: &'static str, subject: &Subject) -> Option<Request> {
+    Some(Request::get(path).segment(subject.id.as_deref()?))
+}
+
+fn by_name(subject: &Subject) -> Option<Request> {
+    let name = subject.name.as_deref()?;
+    let document = json!({"obchodniJmeno": name, "start": 0, "pocet": 10, "razeni": []});
+    Some(Request::post("/ekonomicke-subjekty/vyhledat", &document))
+}
+
+fn entity(body: &[u8]) -> Result<Answer, Trouble> {
+    let document = reader::parse(body)?;
+    Ok(Facts { companies: vec![company(Node::root(&document))?], ..Facts::default() }.into())
+}
+
+fn hits(body: &[u8]) -> Result<Answer, Trouble> {
+    let document = reader::parse(body)?;
+    let list = Node::root(&document).require_list("ekonomickeSubjekty")?;
+    let companies = list.into_iter().map(company).collect::<Result<Vec<_>, _>>()?;
+    if companies.is_empty() {
+        return Err(Trouble::not_found("has no company of that name"));
+    }
+    Ok(Facts { companies, ..Facts::default() }.into())
+}
+
+/// The registers behind the aggregate, by the field that tells the entity's state in each.
+const REGISTERS: [(&str, &str); 6] = [
+    ("stavZdrojeVr", "public register"),
+    ("stavZdrojeRes", "statistical register"),
+    ("stavZdrojeRzp", "trade register"),
+    ("stavZdrojeDph", "VAT register"),
+    ("stavZdrojeIr", "insolvency register"),
+    ("stavZdrojeCeu", "bankruptcy register"),
+];
+
+fn company(entity: Node<'_>) -> Result<Company, Trouble> {
+    let text = |path: &str| entity.at(path).text();
+    let registrations = entity.get("seznamRegistraci");
+    let states = REGISTERS.iter().filter_map(|(field, name)| {
+        let state = registrations.get(field).text().filter(|state| state != "NEEXISTUJICI")?;
+        Some(format!("{name}: {}", state.to_lowercase()))
+    });
+    let dissolved = text("datumZaniku");
+    let standing = match (
+        &dissolved,
+        registrations.get("stavZdrojeRes").text().or_else(|| registrations.get("stavZdrojeVr").text()),
+    ) {
+        (Some(_), _) => Standing::Ceased,
+        (None, Some(state)) if state == "AKTIVNI" => Standing::Active,
+        (None, Some(state)) if state == "ZANIKLY" || state == "HISTORICKY" => Standing::Ceased,
+        _ => Standing::Unknown,
+    };
+    let seat = entity.get("sidlo");
+    Ok(Company {
+        id: Some(entity.require_text("ico").or_else(|_| entity.require_text("icoId"))?),
+        name: Some(entity.require_text("obchodniJmeno")?),
+        country: Some("CZ".to_owned()),
+        vat: text("dic"),
+        standing,
+        legal_form: text("pravniForma"),
+        address: seat.exists().then(|| Address {
+            street: seat.get("textovaAdresa").text(),
+            postal_code: seat.get("psc").text(),
+            city: seat.get("nazevObce").text(),
+            country: seat.get("kodStatu").text(),
+        }),
+        founded: text("datumVzniku"),
+        dissolved,
+        activities: entity.get("czNace").texts(),
+        registrations: states.collect(),
+        ..Company::default()
+    })
+}
+
+/// The entries of a field that are in force: a plain value, or dated ones without an end.
+fn current(field: Node<'_>) -> impl Iterator<Item = Node<'_>> {
+    field.items().filter(|item| !item.get("datumVymazu").exists())
+}
+
+/// A plain value, or the value of the first dated entry in force.
+fn value(field: Node<'_>) -> Option<String> {
+    current(field).find_map(|item| item.get("hodnota").text().or_else(|| item.text()))
+}
+
+fn public_register(body: &[u8]) -> Result<Answer, Trouble> {
+    let document = reader::parse(body)?;
+    let records = Node::root(&document).require_list("zaznamy")?;
+    let primary = |record: &&Node<'_>| record.get("primarniZaznam").flag() == Some(true);
+    let Some(record) = records.iter().find(primary).or_else(|| records.first()).copied() else {
+        return Err(Trouble::not_found("has no entry in the public register"));
+    };
+    let mut facts = Facts::default();
+    let file = current(record.get("spisovaZnacka")).find_map(|file| {
+        let part = |name: &str| file.get(name).text();
+        Some(format!("court file: {} {} / {}", part("oddil")?, part("vlozka")?, part("soud").unwrap_or_default()))
+    });
+    facts.companies.push(Company {
+        id: value(record.get("ico")).or_else(|| Node::root(&document).get("icoId").text()),
+        name: Some(value(record.get("obchodniJmeno")).ok_or_else(|| reader::lacks("obchodniJmeno"))?),
+        country: Some("CZ".to_owned()),
+        standing: match record.get("stavSubjektu").text().as_deref() {
+            Some("AKTIVNI") => Standing::Active,
+            Some("ZANIKLY" | "HISTORICKY") => Standing::Ceased,
+            _ => Standing::Unknown,
+        },
+        status: record.get("stavSubjektu").text(),
+        legal_form: value(record.get("pravniForma")),
+        registrations: file.into_iter().collect(),
+        ..Company::default()
+    });
+    for body in current(record.get("statutarniOrgany")) {
+        facts.officers.extend(current(body.get("clenoveOrganu")).filter_map(|member| {
+            let (name, company_id) = holder(member)?;
+            let born = member.at("fyzickaOsoba.datumNarozeni").text();
+            Some(Officer {
+                name: Some(name),
+                company_id,
+                role: member.at("clenstvi.funkce.nazev").text().or_else(|| body.get("nazevOrganu").text()),
+                birth_year: born.and_then(|date| date.get(..4)?.parse().ok()),
+                since: member.get("datumZapisu").text(),
+            })
+        }));
+    }
+    for body in current(record.get("akcionari")) {
+        facts.owners.extend(current(body.get("clenoveOrganu")).filter_map(|member| owner(member, member, None)));
+    }
+    for body in current(record.get("spolecnici")) {
+        facts.owners.extend(current(body.get("spolecnik")).filter_map(|partner| {
+            let share = current(partner.get("podil")).find_map(share);
+            owner(partner.get("osoba"), partner, share)
+        }));
+    }
+    Ok(facts.into())
+}
+
+/// Name of the person or company, and the number of the company.
+fn holder(of: Node<'_>) -> Option<(String, Option<String>)> {
+    let (person, company) = (of.get("fyzickaOsoba"), of.get("pravnickaOsoba"));
+    let names = ["titulPredJmenem", "jmeno", "prijmeni", "titulZaJmenem"].map(|part| person.get(part).text());
+    let name = names.into_iter().flatten().collect::<Vec<_>>().join(" ");
+    let name = if name.is_empty() { company.get("obchodniJmeno").text()? } else { name };
+    Some((name, company.get("ico").text()))
+}
+
+fn owner(of: Node<'_>, entry: Node<'_>, share: Option<String>) -> Option<Owner> {
+    let (name, company_id) = holder(of)?;
+    let country =
+        of.at("pravnickaOsoba.adresa.kodStatu").text().or_else(|| of.at("fyzickaOsoba.statniObcanstvi").text());
+    Some(Owner { name: Some(name), company_id, country, share, since: entry.get("datumZapisu").text() })
+}
+
+fn share(share: Node<'_>) -> Option<String> {
+    let size = share.get("velikostPodilu");
+    let value = size.get("hodnota").text()?;
+    Some(match size.get("typObnos").text().as_deref() {
+        Some("PROCENTA") => format!("{value} %"),
+        _ => value.replace(';', "/"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parse::torture::torture;
+
+    const ENTITY: &[u8] = include_bytes!("../../fixtures/cz_ares/entities/27082440.json");
+    const REGISTER: &[u8] = include_bytes!("../../fixtures/cz_ares/vr/27082440.json");
+    const PARTNERS: &[u8] = include_bytes!("../../fixtures/cz_ares/vr/26168685.json");
+
+    #[test]
+    fn an_entity_is_read_whole() {
+        let company = entity(ENTITY).expect("an entity").facts.companies.remove(0);
+        assert_eq!(company.name.as_deref(), Some("Alza.cz a.s."));
+        assert_eq!((company.standing, company.vat.as_deref()), (Standing::Active, Some("CZ27082440")));
+        let postal_code = company.address.and_then(|address| address.postal_code);
+        assert_eq!(postal_code.as_deref(), Some("17000"), "a number in the source");
+        assert!(company.registrations.iter().any(|r| r == "VAT register: aktivni"));
+        torture("cz_ares.entity", entity, ENTITY);
+    }
+
+    #[test]
+    fn hits_are_a_list_or_no_answer() {
+        let list = format!(r#"{{"pocetCelkem":1,"ekonomickeSubjekty":[{}]}}"#, String::from_utf8_lossy(ENTITY));
+        assert_eq!(hits(list.as_bytes()).expect("hits").facts.companies.len(), 1);
+        assert_eq!(hits(br#"{"pocetCelkem":0,"ekonomickeSubjekty":[]}"#).expect_err("none").class, Class::NotFound);
+        assert_eq!(hits(br#"{"pocetCelkem":0}"#).expect_err("no list").class, Class::BadShape);
+        torture("cz_ares.search", hits, list.as_bytes());
+    }
+
+    #[test]
+    fn the_public_register_names_officers_and_owners() {
+        let facts = public_register(REGISTER).expect("an entry").facts;
+        assert_eq!(facts.companies[0].name.as_deref(), Some("Alza.cz a.s."));
+        assert!(!facts.officers.is_empty() && facts.officers.iter().all(|officer| officer.name.is_some()));
+        assert!(!facts.owners.is_empty());
+        let partners = public_register(PARTNERS).expect("an entry").facts;
+        assert!(partners.owners.is_empty() || partners.owners.iter().any(|owner| owner.share.is_some()));
+        torture("cz_ares.public_register", public_register, REGISTER);
+        torture("cz_ares.public_register", public_register, PARTNERS);
+    }
+
+    #[test]
+    fn what_has_ended_is_left_out_and_both_shapes_are_read() {
+        let body = r#"{"icoId":"1","zaznamy":[{"primarniZaznam":false},{"primarniZaznam":true,
+            "ico":[{"hodnota":"27082440","datumZapisu":"2003-08-26"}],"pravniForma":"121",
+            "obchodniJmeno":[{"hodnota":"Old","datumVymazu":"2010-01-01"},{"hodnota":"New"}],
+            "statutarniOrgany":[{"nazevOrganu":"board","clenoveOrganu":[
+                {"datumVymazu":"2020-01-01","fyzickaOsoba":{"jmeno":"Jan","prijmeni":"Minulý"}},
+                {"fyzickaOsoba":{"jmeno":"Jana","prijmeni":"Vzorová","datumNarozeni":"1980-01-01"}}]}],
+            "spolecnici":[{"spolecnik":[{"podil":[{"velikostPodilu":{"typObnos":"ZLOMEK","hodnota":"1;3"}}],
+                "osoba":{"pravnickaOsoba":{"ico":"26168685","obchodniJmeno":"Holder"}}}]}]}]}"#;
+        let facts = public_register(body.as_bytes()).expect("an entry").facts;
+        assert_eq!(
+            (facts.companies[0].name.as_deref(), facts.companies[0].id.as_deref()),
+            (Some("New"), Some("27082440"))
+        );
+        assert_eq!(facts.officers.len(), 1);
+        assert_eq!((facts.officers[0].birth_year, facts.officers[0].role.as_deref()), (Some(1980), Some("board")));
+        assert_eq!(facts.owners[0].share.as_deref(), Some("1/3"));
+    }
+}

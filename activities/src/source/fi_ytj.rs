@@ -1,6 +1,13 @@
 //! YTJ: the Finnish business information system, as open data of the patent and registration office.
 
-use crate::catalog::{Base, Countries, Need, Operation, Source};
+use crate::{
+    catalog::{Base, Countries, Need, Operation, Probe, Source},
+    classify::{Class, Trouble, on},
+    client::Request,
+    flow::{Answer, Flow},
+    model::{Address, Company, Facts, Standing, Subject},
+    parse::json::{self, Node},
+};
 
 /// The row.
 pub static SOURCE: Source = Source {
@@ -8,7 +15,8 @@ pub static SOURCE: Source = Source {
     title: "YTJ, Finnish business information system",
     breaker: "fi_ytj",
     bases: &[Base { env: "FI_YTJ_BASE_URL", default: "https://avoindata.prh.fi/opendata-ytj-api/v3" }],
-    credentials: &[],
+    rules: &[on(400).with("errorcode").means(Class::Business, "does not accept the question")],
+    probe: Some(Probe::json(|| Request::get("/companies").query("businessId", "0112038-9"))),
     limits: "none published; 429 when asked too fast",
     terms: "CC BY 4.0",
     operations: &[Operation {
@@ -16,5 +24,152 @@ pub static SOURCE: Source = Source {
         answers: "the register entry",
         countries: Countries::Only(&["FI"]),
         needs: &[Need::Id, Need::Name],
+        flow: Flow::Single { request, parse: companies },
+        ..Operation::BLANK
     }],
+    ..Source::BLANK
 };
+
+fn request(subject: &Subject) -> Option<Request> {
+    let search = Request::get("/companies");
+    match (&subject.id, &subject.name) {
+        (Some(id), _) => Some(search.query("businessId", id)),
+        (None, Some(name)) => Some(search.query("name", name)),
+        (None, None) => None,
+    }
+}
+
+fn companies(body: &[u8]) -> Result<Answer, Trouble> {
+    let document = json::parse(body)?;
+    let list = Node::root(&document).require_list("companies")?;
+    let companies = list.into_iter().map(company).collect::<Result<Vec<_>, _>>()?;
+    if companies.is_empty() {
+        return Err(Trouble::not_found("knows no such company"));
+    }
+    Ok(Facts { companies, ..Facts::default() }.into())
+}
+
+/// Without an end: in force.
+fn current<'a>(list: Node<'a>) -> impl Iterator<Item = Node<'a>> {
+    list.items().filter(|item| !item.get("endDate").exists())
+}
+
+/// The English wording of a coded thing, else any.
+fn wording(coded: Node<'_>) -> Option<String> {
+    let descriptions = coded.get("descriptions");
+    let english = descriptions.items().find(|d| d.get("languageCode").text().as_deref() == Some("3"));
+    english.or_else(|| descriptions.items().next()).and_then(|d| d.get("description").text())
+}
+
+fn company(entry: Node<'_>) -> Result<Company, Trouble> {
+    let text = |path: &str| entry.at(path).text();
+    let id = entry.require("businessId")?.require_text("value")?;
+    let is_name = |item: &Node<'_>| item.get("type").text().as_deref() == Some("1");
+    let name = current(entry.get("names")).find(is_name).and_then(|item| item.get("name").text());
+    let former = entry.get("names").items().filter(|item| is_name(item) && item.get("endDate").exists());
+    let situations: Vec<_> =
+        current(entry.get("companySituations")).filter_map(|item| item.get("type").text()).collect();
+    let has = |code: &str| situations.iter().any(|situation| situation == code);
+    let trade_register = text("tradeRegisterStatus");
+    let standing = if has("KONK") {
+        Standing::Insolvent
+    } else if has("SANE") {
+        Standing::Restructuring
+    } else if has("SELTILA") {
+        Standing::Liquidation
+    } else {
+        match trade_register.as_deref() {
+            _ if entry.get("endDate").exists() => Standing::Ceased,
+            Some("1") => Standing::Active,
+            Some("2" | "4") => Standing::Ceased,
+            _ => Standing::Unknown,
+        }
+    };
+    let address = current(entry.get("addresses")).find(|item| item.get("type").text().as_deref() == Some("1"));
+    let activity = entry.get("mainBusinessLine");
+    let register = |item: Node<'_>| {
+        let name = match item.get("register").text()?.as_str() {
+            "1" => "trade register",
+            "5" => "prepayment register",
+            "6" => "VAT register",
+            "7" => "employer register",
+            _ => return None,
+        };
+        Some(format!("{name}: {}", wording(item)?))
+    };
+    Ok(Company {
+        name: Some(name.ok_or_else(|| json::lacks("names"))?),
+        vat: Some(format!("FI{}", id.replace('-', ""))),
+        id: Some(id),
+        country: Some("FI".to_owned()),
+        euid: text("euId.value"),
+        standing,
+        status: (!situations.is_empty()).then(|| situations.join(", ")),
+        legal_form: current(entry.get("companyForms")).find_map(wording),
+        address: address.map(|address| {
+            let parts =
+                ["street", "buildingNumber", "entrance", "apartmentNumber"].map(|part| address.get(part).text());
+            Address {
+                street: Some(parts.into_iter().flatten().collect::<Vec<_>>().join(" "))
+                    .filter(|street| !street.is_empty()),
+                postal_code: address.get("postCode").text(),
+                city: address.get("postOffices").items().find_map(|office| office.get("city").text()),
+                country: address.get("country").text().or_else(|| Some("FI".to_owned())),
+            }
+        }),
+        founded: text("registrationDate"),
+        dissolved: text("endDate"),
+        former_names: former.filter_map(|item| item.get("name").text()).collect(),
+        activities: activity
+            .get("type")
+            .text()
+            .map(|code| format!("{code} {}", wording(activity).unwrap_or_default()).trim().to_owned())
+            .into_iter()
+            .collect(),
+        website: text("website.url"),
+        registrations: current(entry.get("registeredEntries")).filter_map(register).collect(),
+        ..Company::default()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parse::torture::torture;
+
+    fn body() -> Vec<u8> {
+        let record = include_str!("../../fixtures/fi_ytj/0112038-9.json");
+        format!(r#"{{"totalResults":1,"companies":[{record}]}}"#).into_bytes()
+    }
+
+    #[test]
+    fn an_entry_is_read_whole() {
+        let company = companies(&body()).expect("an entry").facts.companies.remove(0);
+        assert_eq!((company.name.as_deref(), company.id.as_deref()), (Some("Nokia Oyj"), Some("0112038-9")));
+        assert_eq!((company.standing, company.euid.as_deref()), (Standing::Active, Some("FIFPRO.0112038-9")));
+        assert_eq!(company.legal_form.as_deref(), Some("Public limited company"));
+        assert!(company.address.is_some_and(|address| address.city.as_deref() == Some("ESPOO")));
+        torture("fi_ytj.company", companies, &body());
+    }
+
+    #[test]
+    fn nothing_found_is_an_empty_list_and_nothing_else() {
+        assert_eq!(companies(br#"{"totalResults":0,"companies":[]}"#).expect_err("none").class, Class::NotFound);
+        assert_eq!(companies(br#"{"totalResults":0}"#).expect_err("no list").class, Class::BadShape);
+    }
+
+    #[test]
+    fn situations_come_before_the_register_status() {
+        let standing = |situation: &str| {
+            let body = format!(
+                r#"{{"companies":[{{"businessId":{{"value":"1"}},"names":{{"name":"X","type":1}},"tradeRegisterStatus":"1",
+                "companySituations":[{{"type":"{situation}"}}]}}]}}"#
+            );
+            companies(body.as_bytes()).expect("an entry").facts.companies[0].standing
+        };
+        assert_eq!(standing("KONK"), Standing::Insolvent);
+        assert_eq!(standing("SANE"), Standing::Restructuring);
+        assert_eq!(standing("SELTILA"), Standing::Liquidation);
+        assert_eq!(standing("OTHER"), Standing::Active);
+    }
+}

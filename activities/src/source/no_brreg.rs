@@ -1,6 +1,16 @@
 //! Brønnøysund: the Norwegian register of entities and the register of accounts.
+//!
+//! "Deleted" is a 200 with a date, "withdrawn by law" a 410, "unknown" a 404. The register of accounts answers 500 for every
+//! bank, insurer and foundation, for ever: that says something about them and nothing about the register.
 
-use crate::catalog::{Base, Countries, Need, Operation, Source};
+use crate::{
+    catalog::{Base, Countries, Need, Operation, Probe, Source},
+    classify::{Class, Scope, Trouble, on},
+    client::Request,
+    flow::{Answer, Flow},
+    model::{Accounts, Address, Company, Facts, Officer, Standing, Subject},
+    parse::json::{self, Node},
+};
 
 /// The row.
 pub static SOURCE: Source = Source {
@@ -8,27 +18,210 @@ pub static SOURCE: Source = Source {
     title: "Brønnøysund Register Centre",
     breaker: "no_brreg",
     bases: &[Base { env: "NO_BRREG_BASE_URL", default: "https://data.brreg.no" }],
-    credentials: &[],
-    limits: "none published",
+    rules: &[
+        on(410).means(Class::Business, "has withdrawn this entity from disclosure, by law or by order of a court"),
+        on(404).not_html().means(Class::NotFound, "knows no such number"),
+    ],
+    probe: Some(Probe::json(|| Request::get("/enhetsregisteret/api/enheter/974760673"))),
     terms: "NLOD",
     operations: &[
         Operation {
             name: "no_brreg.entity",
             answers: "the register entry",
-            countries: Countries::Only(&["NO"]),
-            needs: &[Need::Id],
+            flow: Flow::Single { request: |s| asking("/enhetsregisteret/api/enheter", s, None), parse: entity },
+            ..NORWEGIAN
         },
         Operation {
             name: "no_brreg.roles",
             answers: "board, management and other roles",
-            countries: Countries::Only(&["NO"]),
-            needs: &[Need::Id],
+            flow: Flow::Single {
+                request: |s| asking("/enhetsregisteret/api/enheter", s, Some("roller")),
+                parse: roles,
+            },
+            ..NORWEGIAN
         },
         Operation {
             name: "no_brreg.accounts",
             answers: "key figures of the last annual accounts",
-            countries: Countries::Only(&["NO"]),
-            needs: &[Need::Id],
+            rules: &[
+                on(500)
+                    .json()
+                    .means(
+                        Class::Business,
+                        "cannot show the accounts of this entity, as of banks, insurers and foundations",
+                    )
+                    .of(Scope::Subject),
+                on(404).not_html().means(Class::NotFound, "has no accounts of this entity"),
+            ],
+            flow: Flow::Single { request: |s| asking("/regnskapsregisteret/regnskap", s, None), parse: accounts },
+            ..NORWEGIAN
         },
     ],
+    ..Source::BLANK
 };
+
+const NORWEGIAN: Operation = Operation { countries: Countries::Only(&["NO"]), needs: &[Need::Id], ..Operation::BLANK };
+
+fn asking(path: &'static str, subject: &Subject, tail: Option<&str>) -> Option<Request> {
+    let request = Request::get(path).segment(subject.id.as_deref()?);
+    Some(match tail {
+        Some(tail) => request.segment(tail),
+        None => request,
+    })
+}
+
+fn entity(body: &[u8]) -> Result<Answer, Trouble> {
+    let document = json::parse(body)?;
+    let entity = Node::root(&document);
+    let text = |path: &str| entity.at(path).text();
+    let set = |name: &str| entity.get(name).flag() == Some(true);
+    let deleted = text("slettedato");
+    let standing = if deleted.is_some() {
+        Standing::Ceased
+    } else if set("konkurs") {
+        Standing::Insolvent
+    } else if set("underAvvikling") || set("underTvangsavviklingEllerTvangsopplosning") {
+        Standing::Liquidation
+    } else {
+        Standing::Active
+    };
+    let registers = [
+        ("registrertIMvaregisteret", "VAT register"),
+        ("registrertIForetaksregisteret", "register of business enterprises"),
+    ];
+    let address = entity.get("forretningsadresse");
+    let activities = ["naeringskode1", "naeringskode2", "naeringskode3"].map(|code| entity.get(code)).into_iter();
+    let company = Company {
+        id: Some(entity.require_text("organisasjonsnummer")?),
+        name: Some(entity.require_text("navn")?),
+        country: Some("NO".to_owned()),
+        vat: set("registrertIMvaregisteret")
+            .then(|| text("organisasjonsnummer").map(|id| format!("NO{id}MVA")))
+            .flatten(),
+        standing,
+        legal_form: text("organisasjonsform.beskrivelse").or_else(|| text("organisasjonsform.kode")),
+        address: address.exists().then(|| Address {
+            street: Some(address.get("adresse").texts().join(", ")).filter(|lines| !lines.is_empty()),
+            postal_code: address.get("postnummer").text(),
+            city: address.get("poststed").text(),
+            country: address.get("landkode").text(),
+        }),
+        founded: text("stiftelsesdato").or_else(|| text("registreringsdatoEnhetsregisteret")),
+        dissolved: deleted,
+        activities: activities.filter_map(labelled).collect(),
+        employees: entity.get("antallAnsatte").count(),
+        website: text("hjemmeside"),
+        registrations: registers
+            .into_iter()
+            .filter_map(|(field, name)| {
+                Some(format!("{name}: {}", if entity.get(field).flag()? { "yes" } else { "no" }))
+            })
+            .collect(),
+        ..Company::default()
+    };
+    Ok(Facts { companies: vec![company], ..Facts::default() }.into())
+}
+
+fn labelled(code: Node<'_>) -> Option<String> {
+    let label = code.get("beskrivelse").text();
+    Some([code.get("kode").text()?, label.unwrap_or_default()].join(" ").trim().to_owned())
+}
+
+/// Reads the groups of roles. Roles that ended and persons who died are left out.
+fn roles(body: &[u8]) -> Result<Answer, Trouble> {
+    let document = json::parse(body)?;
+    let mut officers = Vec::new();
+    for group in Node::root(&document).require_list("rollegrupper")? {
+        let since = group.get("sistEndret").text();
+        for role in group.require_list("roller")? {
+            let ended = ["avregistrert", "fratraadt"].iter().any(|field| role.get(field).flag() == Some(true));
+            if ended || role.at("person.erDoed").flag() == Some(true) {
+                continue;
+            }
+            let person = role.get("person");
+            let names = ["fornavn", "mellomnavn", "etternavn"].map(|part| person.get("navn").get(part).text());
+            let person_name = names.into_iter().flatten().collect::<Vec<_>>().join(" ");
+            let company_name = role.at("enhet.navn").texts().join(" ");
+            officers.push(Officer {
+                name: [person_name, company_name].into_iter().find(|name| !name.is_empty()),
+                company_id: role.at("enhet.organisasjonsnummer").text(),
+                role: role.at("type.beskrivelse").text().or_else(|| role.at("type.kode").text()),
+                birth_year: person.get("fodselsdato").text().and_then(|date| date.get(..4)?.parse().ok()),
+                since: since.clone(),
+            });
+        }
+    }
+    Ok(Facts { officers, ..Facts::default() }.into())
+}
+
+/// Reads the accounts: a list, newest first or not.
+fn accounts(body: &[u8]) -> Result<Answer, Trouble> {
+    let document = json::parse(body)?;
+    let list: Vec<_> = Node::root(&document).items().collect();
+    let mut accounts = list.into_iter().map(year).collect::<Result<Vec<_>, _>>()?;
+    if accounts.is_empty() {
+        return Err(Trouble::not_found("has no accounts of this entity"));
+    }
+    accounts.sort_by(|a, b| b.to.cmp(&a.to));
+    Ok(Facts { accounts, ..Facts::default() }.into())
+}
+
+fn year(entry: Node<'_>) -> Result<Accounts, Trouble> {
+    let period = entry.require("regnskapsperiode")?;
+    let amount = |path: &str| entry.at(path).number();
+    Ok(Accounts {
+        from: period.get("fraDato").text(),
+        to: Some(period.require_text("tilDato")?),
+        currency: entry.get("valuta").text(),
+        revenue: amount("resultatregnskapResultat.driftsresultat.driftsinntekter.sumDriftsinntekter"),
+        result: amount("resultatregnskapResultat.aarsresultat"),
+        equity: amount("egenkapitalGjeld.egenkapital.sumEgenkapital"),
+        assets: amount("eiendeler.sumEiendeler"),
+        filing: entry.get("journalnr").text(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parse::torture::torture;
+
+    const ENTITY: &[u8] = include_bytes!("../../fixtures/no_brreg/entities/923609016.json");
+    const DELETED: &[u8] = include_bytes!("../../fixtures/no_brreg/deleted/989000101.json");
+    const ROLES: &[u8] = include_bytes!("../../fixtures/no_brreg/roles/923609016.json");
+    const ACCOUNTS: &[u8] = include_bytes!("../../fixtures/no_brreg/accounts/923609016.json");
+
+    #[test]
+    fn an_entity_is_read_whole() {
+        let company = entity(ENTITY).expect("an entity").facts.companies.remove(0);
+        assert_eq!(company.name.as_deref(), Some("EQUINOR ASA"));
+        assert_eq!((company.standing, company.vat.as_deref()), (Standing::Active, Some("NO923609016MVA")));
+        assert!(company.employees.is_some() && company.activities[0].starts_with("06.100"));
+        assert_eq!(entity(DELETED).expect("an entity").facts.companies[0].standing, Standing::Ceased);
+        torture("no_brreg.entity", entity, ENTITY);
+    }
+
+    #[test]
+    fn roles_are_read_without_those_that_ended() {
+        let officers = roles(ROLES).expect("roles").facts.officers;
+        assert!(officers.iter().any(|officer| officer.role.as_deref() == Some("Styrets leder")));
+        assert!(officers.iter().all(|officer| officer.name.is_some() && officer.role.is_some()));
+        let ended =
+            br#"{"rollegrupper":[{"roller":[{"avregistrert":true},{"fratraadt":true},{"person":{"erDoed":true}},
+            {"type":{"kode":"REVI"},"enhet":{"organisasjonsnummer":"976389387","navn":["REVISOR","AS"]}}]}]}"#;
+        let officers = roles(ended).expect("roles").facts.officers;
+        assert_eq!((officers.len(), officers[0].name.as_deref()), (1, Some("REVISOR AS")));
+        torture("no_brreg.roles", roles, ROLES);
+    }
+
+    #[test]
+    fn accounts_are_read_newest_first() {
+        let read = accounts(ACCOUNTS).expect("accounts").facts.accounts;
+        assert!(read[0].revenue.is_some() && read[0].equity.is_some() && read[0].currency.is_some());
+        let two = br#"[{"regnskapsperiode":{"tilDato":"2022-12-31"}},{"regnskapsperiode":{"tilDato":"2023-12-31"}}]"#;
+        assert_eq!(accounts(two).expect("accounts").facts.accounts[0].to.as_deref(), Some("2023-12-31"));
+        assert_eq!(accounts(b"[]").expect_err("none").class, Class::NotFound);
+        assert_eq!(accounts(b"[1]").expect_err("odd").class, Class::BadShape);
+        torture("no_brreg.accounts", accounts, ACCOUNTS);
+    }
+}

@@ -1,6 +1,20 @@
 //! OpenSanctions: sanctions, politically exposed persons and debarments, by the match API.
+//!
+//! Names go into a Lucene query on the other side, where `A/S` is a syntax error that comes back as 400 or 500. So names are
+//! made harmless first, and the finding says which names were really asked about: a name that was not screened is not a
+//! name that was screened and found clear.
 
-use crate::catalog::{Base, Countries, Credential, Need, Operation, Source};
+use serde_json::json;
+
+use crate::{
+    catalog::{Auth, Base, Countries, Credential, Need, Operation, Probe, Source},
+    classify::{Class, Scope, Trouble, on},
+    client::Request,
+    flow::{Answer, Flow, Session, Stop},
+    model::{Facts, Hit, Screening, Subject},
+    parse::json::{self as reader, Node, lacks},
+};
+use futures::future::BoxFuture;
 
 /// The row.
 pub static SOURCE: Source = Source {
@@ -12,6 +26,9 @@ pub static SOURCE: Source = Source {
         any_of: &["OPENSANCTIONS_API_KEY"],
         obtain: "create a key at https://www.opensanctions.org/api/, or run yente and set OPENSANCTIONS_BASE_URL with any key",
     }],
+    auth: Auth::Header { name: "authorization", prefix: "ApiKey ", env: "OPENSANCTIONS_API_KEY" },
+    rules: &[on(400).json().means(Class::Business, "does not accept the name").of(Scope::Subject)],
+    probe: Some(Probe::json(|| Request::get("/readyz"))),
     limits: "by contract",
     terms: "CC BY-NC 4.0; commercial use needs a licence",
     operations: &[Operation {
@@ -19,5 +36,134 @@ pub static SOURCE: Source = Source {
         answers: "watch-list entries that resemble the company",
         countries: Countries::Any,
         needs: &[Need::Name],
+        flow: Flow::Steps(screen),
+        billed: true,
+        ..Operation::BLANK
     }],
+    ..Source::BLANK
 };
+
+const DATASET: &str = "default";
+
+/// A name without what means something in a query. `None` if nothing is left to ask about.
+fn harmless(name: &str) -> Option<String> {
+    let spaced: String = name.chars().map(|c| if r#"+-&|!(){}[]^"~*?:\/<>="#.contains(c) { ' ' } else { c }).collect();
+    let operator = |word: &&str| matches!(*word, "AND" | "OR" | "NOT");
+    let mut words: Vec<&str> = spaced.split_whitespace().collect();
+    while words.first().is_some_and(operator) {
+        words.remove(0);
+    }
+    while words.last().is_some_and(operator) {
+        words.pop();
+    }
+    (!words.is_empty()).then(|| words.join(" "))
+}
+
+fn request(subject: &Subject, name: &str) -> Request {
+    let country = subject.country.as_str().to_lowercase();
+    let mut properties = json!({"name": [name], "jurisdiction": [country]});
+    if let Some(id) = &subject.id {
+        properties["registrationNumber"] = json!([id]);
+    }
+    if let Some(lei) = &subject.lei {
+        properties["leiCode"] = json!([lei]);
+    }
+    let document = json!({"queries": {"q1": {"schema": "Company", "properties": properties}}});
+    Request::post("/match", &document).segment(DATASET).query("algorithm", "best").query("limit", "5")
+}
+
+fn screen<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, Stop>> {
+    Box::pin(async move {
+        let subject = session.subject();
+        let Some(name) = subject.name.as_deref().and_then(harmless) else {
+            let reason = "cannot be asked about a name without letters or digits";
+            return Err(Stop::Upstream(Trouble::business(reason)));
+        };
+        let hits = session.ask(request(subject, &name), |reply| hits(&reply.body)).await?;
+        let screening = Screening { dataset: DATASET.to_owned(), names: vec![name], version: None, hits };
+        Ok(Facts { screening: Some(screening), ..Facts::default() }.into())
+    })
+}
+
+/// Reads the response to our one query. Each query has a status of its own inside the 200.
+fn hits(body: &[u8]) -> Result<Vec<Hit>, Trouble> {
+    let document = reader::parse(body)?;
+    let response = Node::root(&document).require("responses")?.require("q1")?;
+    match response.get("status").count() {
+        Some(200) => {}
+        Some(status) => {
+            return Err(Trouble::unavailable(format!("could not process the query (status {status} inside a 200)")));
+        }
+        None => return Err(lacks("status")),
+    }
+    response.require_list("results")?.into_iter().map(hit).collect()
+}
+
+fn hit(result: Node<'_>) -> Result<Hit, Trouble> {
+    let properties = result.get("properties");
+    Ok(Hit {
+        id: result.require_text("id")?,
+        name: result
+            .require_text("caption")
+            .or_else(|_| properties.get("name").items().next().and_then(Node::text).ok_or_else(|| lacks("caption")))?,
+        schema: result.get("schema").text(),
+        score: result.get("score").number().ok_or_else(|| lacks("score"))?,
+        matched: result.get("match").flag().ok_or_else(|| lacks("match"))?,
+        topics: properties.get("topics").texts(),
+        datasets: result.get("datasets").texts(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parse::torture::torture;
+
+    const BODY: &[u8] = br#"{"responses":{"q1":{"status":200,"results":[{"id":"NK-1","caption":"Example Trading","schema":"Company",
+        "properties":{"name":["Example Trading"],"topics":["sanction"]},"datasets":["eu_fsf"],"score":0.93,"match":true}],
+        "total":{"value":1,"relation":"eq"}}},"limit":5}"#;
+
+    fn parse(body: &[u8]) -> Result<Answer, Trouble> {
+        let screening = Screening { hits: hits(body)?, ..Screening::default() };
+        Ok(Facts { screening: Some(screening), ..Facts::default() }.into())
+    }
+
+    #[test]
+    fn hits_are_read_and_none_is_an_answer() {
+        let read = hits(BODY).expect("an answer");
+        assert!(read[0].matched && read[0].topics == ["sanction"]);
+        assert_eq!(hits(br#"{"responses":{"q1":{"status":200,"results":[]}}}"#), Ok(vec![]));
+        torture("opensanctions.match", parse, BODY);
+    }
+
+    #[test]
+    fn a_gap_is_never_a_clear_screening() {
+        let bodies = [
+            &br#"{}"#[..],
+            br#"{"responses":{}}"#,
+            br#"{"responses":{"q1":{"status":200}}}"#,
+            br#"{"responses":{"q1":{"results":[]}}}"#,
+            br#"{"responses":{"q1":{"status":200,"results":[7]}}}"#,
+            br#"{"responses":{"q1":{"status":500,"results":[]}}}"#,
+        ];
+        for body in bodies {
+            assert!(hits(body).is_err(), "{}", String::from_utf8_lossy(body));
+        }
+    }
+
+    #[test]
+    fn names_are_made_harmless_without_losing_their_words() {
+        let cases = [
+            ("NOVO NORDISK A/S", Some("NOVO NORDISK A S")),
+            ("\"Quoted\" GmbH +", Some("Quoted GmbH")),
+            ("OR Tambo AND", Some("Tambo")),
+            ("Marks AND Spencer", Some("Marks AND Spencer")),
+            ("C++ (Holding) [x]:y", Some("C Holding x y")),
+            ("AND OR", None),
+            ("+/-", None),
+        ];
+        for (name, asked) in cases {
+            assert_eq!(harmless(name).as_deref(), asked, "{name}");
+        }
+    }
+}

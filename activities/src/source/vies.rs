@@ -1,6 +1,20 @@
 //! VIES: whether a VAT number is registered. The Commission's service relays to one service per member state.
+//!
+//! Nearly every failure arrives with status 200, and "the member state does not answer" lies one field away from "the
+//! number is not registered". So `valid: false` is concluded from one code only, and a code nobody has heard of is an
+//! outage. Trouble of a member state is booked on its own breaker (`vies:DE`), trouble on the way there on `vies`.
 
-use crate::catalog::{Base, Countries, Need, Operation, Source};
+use futures::future::BoxFuture;
+
+use super::vatsense;
+use crate::{
+    catalog::{Base, Countries, Need, Operation, Probe, Source},
+    classify::{Class, Rule, Scope, Stay, Trouble, on},
+    client::Request,
+    flow::{Answer, Fallback, Flow, Session, Stop},
+    model::{Facts, Subject, VatCheck},
+    parse::json::{self, Node, lacks},
+};
 
 /// The row.
 pub static SOURCE: Source = Source {
@@ -8,7 +22,10 @@ pub static SOURCE: Source = Source {
     title: "VIES, VAT numbers of the EU",
     breaker: "vies",
     bases: &[Base { env: "VIES_BASE_URL", default: "https://ec.europa.eu/taxation_customs/vies/rest-api" }],
-    credentials: &[],
+    timeout: std::time::Duration::from_secs(15), // member states take up to half a minute; the slow ones are given up
+    // An error envelope comes with any status; what counts is the code in it.
+    rules: &[on(0).with("errorWrappers").means(Class::Ok, "")],
+    probe: Some(Probe { request: || Request::get("/check-status"), read: available }),
     limits: "undisclosed; concurrency per member state, shared by all users",
     terms: "free; no service level",
     operations: &[Operation {
@@ -16,5 +33,190 @@ pub static SOURCE: Source = Source {
         answers: "whether the VAT number is registered, and to whom",
         countries: Countries::EuVat,
         needs: &[Need::Vat],
+        flow: Flow::Steps(check),
+        part: Some(|subject| Some(number(subject)?.0)),
+        fallbacks: &[Fallback {
+            via: "vatsense",
+            proves: "VATSense answered instead, possibly from its cache",
+            source: &vatsense::SOURCE,
+            flow: Flow::Steps(vatsense::check),
+        }],
+        ..Operation::BLANK
     }],
+    ..Source::BLANK
 };
+
+/// What the codes of VIES mean.
+#[rustfmt::skip]
+static CODES: [(&str, Rule); 11] = [
+    ("INVALID_INPUT", on(0).means(Class::Business, "does not accept the form of this number")),
+    ("INVALID_REQUESTER_INFO", on(0).means(Class::Business, "does not accept the requester")),
+    ("SERVICE_UNAVAILABLE", on(0).means(Class::Unavailable, "is unavailable (SERVICE_UNAVAILABLE)")),
+    ("SERVER_BUSY", on(0).means(Class::Unavailable, "is busy (SERVER_BUSY)")),
+    ("GLOBAL_MAX_CONCURRENT_REQ", on(0).means(Class::Unavailable, "has too many users at once (GLOBAL_MAX_CONCURRENT_REQ)")),
+    ("GLOBAL_MAX_CONCURRENT_REQ_TIME", on(0).means(Class::Unavailable, "has too many users at once (GLOBAL_MAX_CONCURRENT_REQ_TIME)")),
+    ("MS_UNAVAILABLE", on(0).means(Class::Unavailable, "cannot reach the member state (MS_UNAVAILABLE)").of(Scope::Part)),
+    ("MS_MAX_CONCURRENT_REQ", on(0).means(Class::Unavailable, "finds the member state busy (MS_MAX_CONCURRENT_REQ)").of(Scope::Part)),
+    ("MS_MAX_CONCURRENT_REQ_TIME", on(0).means(Class::Unavailable, "finds the member state busy (MS_MAX_CONCURRENT_REQ_TIME)").of(Scope::Part)),
+    ("TIMEOUT", on(0).means(Class::Timeout, "waited for the member state in vain (TIMEOUT)").of(Scope::Part)),
+    ("IP_BLOCKED", on(0).means(Class::Throttled, "has blocked our address (IP_BLOCKED)").stay(Stay::Seconds(3600))),
+];
+
+/// The trouble that a code stands for. One that is not in the table is an outage: read as "invalid", it would tell somebody
+/// that their business partner's VAT number is dead.
+pub(super) fn trouble(code: &str) -> Trouble {
+    if code == "VAT_BLOCKED" {
+        return Trouble::new(Class::Denied, "refuses to answer about this number (VAT_BLOCKED)").of(Scope::Subject);
+    }
+    match CODES.iter().find(|(known, _)| *known == code) {
+        Some((_, rule)) => {
+            let wait =
+                rule.stay.length(None, b"", jiff::Timestamp::UNIX_EPOCH).filter(|_| rule.class == Class::Throttled);
+            Trouble::new(rule.class, rule.reason).after(wait).of(rule.scope)
+        }
+        None => Trouble::unavailable("gave a code that it does not document").of(Scope::Part),
+    }
+}
+
+/// Country prefix and national part of the subject's number.
+pub(super) fn number(subject: &Subject) -> Option<(String, String)> {
+    let (vat, _) = subject.vat_number()?;
+    let (prefix, national) = vat.split_at_checked(2)?;
+    (!national.is_empty()).then(|| (prefix.to_owned(), national.to_owned()))
+}
+
+/// The checked number with what the question knew and the answer does not.
+pub(super) fn about(subject: &Subject, check: VatCheck) -> Answer {
+    let (number, derived) = subject.vat_number().unwrap_or_default();
+    let mut notes = Vec::new();
+    if derived && !check.valid {
+        notes.push(
+            "the number was derived from the register number; the company may use another one, or none".to_owned(),
+        );
+    }
+    Facts { vat: Some(VatCheck { number, derived, ..check }), notes, ..Facts::default() }.into()
+}
+
+fn check<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, Stop>> {
+    Box::pin(async move {
+        let subject = session.subject();
+        let (prefix, national) = number(subject).unwrap_or_default();
+        let request = Request::get("/ms").segment(prefix).segment("vat").segment(national);
+        session.ask(request, |reply| read(&reply.body)).await.map(|check| about(subject, check))
+    })
+}
+
+fn available(body: &[u8]) -> Result<(), Trouble> {
+    let document = json::parse(body)?;
+    match Node::root(&document).at("vow.available").flag() {
+        Some(false) => Err(trouble("SERVICE_UNAVAILABLE")),
+        Some(true) => Ok(()),
+        None => Err(lacks("vow.available")),
+    }
+}
+
+/// Reads a check, by either of the two envelopes.
+fn read(body: &[u8]) -> Result<VatCheck, Trouble> {
+    let document = json::parse(body)?;
+    let answer = Node::root(&document);
+    if answer.get("actionSucceed").flag() == Some(false) || answer.get("errorWrappers").exists() {
+        let code = answer.get("errorWrappers").items().find_map(|wrapper| wrapper.get("error").text());
+        return Err(trouble(code.as_deref().unwrap_or_default()));
+    }
+    let code = answer.require_text("userError")?;
+    let valid = match (code.as_str(), answer.get("isValid").flag()) {
+        ("VALID", Some(true)) => true,
+        ("INVALID", Some(false)) => false,
+        ("VALID" | "INVALID", _) => return Err(lacks("isValid")),
+        (other, _) => return Err(trouble(other)),
+    };
+    let told = |name: &str| {
+        let text = answer.get(name).text().filter(|text| text != "---")?;
+        Some(text.split_whitespace().collect::<Vec<_>>().join(" "))
+    };
+    Ok(VatCheck { valid, name: told("name"), address: told("address"), ..VatCheck::default() })
+}
+
+#[cfg(test)]
+mod tests {
+    use circuit_registry::{Classify, Verdict};
+
+    use super::*;
+    use crate::parse::torture::torture;
+
+    fn body(valid: &str, code: &str) -> String {
+        format!(
+            r#"{{"isValid":{valid},"requestDate":"2026-05-31T07:43:04.734Z","userError":"{code}","name":"GOOGLE IRELAND LIMITED",
+            "address":"3RD FLOOR, GORDON HOUSE,\nBARROW STREET","requestIdentifier":"","vatNumber":"6388047V"}}"#
+        )
+    }
+
+    fn wrapper(code: &str) -> String {
+        format!(r#"{{"actionSucceed":false,"errorWrappers":[{{"error":"{code}","message":"x"}}]}}"#)
+    }
+
+    #[test]
+    fn only_one_code_means_invalid() {
+        let valid = read(body("true", "VALID").as_bytes()).expect("an answer");
+        assert!(valid.valid && valid.name.as_deref() == Some("GOOGLE IRELAND LIMITED"));
+        assert_eq!(valid.address.as_deref(), Some("3RD FLOOR, GORDON HOUSE, BARROW STREET"));
+        assert!(!read(body("false", "INVALID").as_bytes()).expect("an answer").valid);
+        for (flag, code) in [("true", "INVALID"), ("false", "VALID"), ("null", "INVALID"), ("\"no\"", "INVALID")] {
+            assert_eq!(read(body(flag, code).as_bytes()).expect_err("contradicts itself").class, Class::BadShape);
+        }
+        let silent = br#"{"isValid":false,"name":"---"}"#;
+        assert_eq!(read(silent).expect_err("says nothing").class, Class::BadShape);
+    }
+
+    #[test]
+    fn every_code_counts_where_it_belongs() {
+        use Verdict::{Failure, Neutral, Success};
+        let hour = Verdict::Throttled { retry_after: Some(std::time::Duration::from_secs(3600)) };
+        // Code, class, verdict on `vies`, verdict on `vies:XX`.
+        let table = [
+            ("INVALID_INPUT", Class::Business, Success, Success),
+            ("INVALID_REQUESTER_INFO", Class::Business, Success, Success),
+            ("SERVICE_UNAVAILABLE", Class::Unavailable, Failure, Neutral),
+            ("SERVER_BUSY", Class::Unavailable, Failure, Neutral),
+            ("GLOBAL_MAX_CONCURRENT_REQ", Class::Unavailable, Failure, Neutral),
+            ("GLOBAL_MAX_CONCURRENT_REQ_TIME", Class::Unavailable, Failure, Neutral),
+            ("MS_UNAVAILABLE", Class::Unavailable, Success, Failure),
+            ("MS_MAX_CONCURRENT_REQ", Class::Unavailable, Success, Failure),
+            ("MS_MAX_CONCURRENT_REQ_TIME", Class::Unavailable, Success, Failure),
+            ("TIMEOUT", Class::Timeout, Success, Failure),
+            ("VAT_BLOCKED", Class::Denied, Neutral, Neutral),
+            ("IP_BLOCKED", Class::Throttled, hour, Neutral),
+            ("NEVER_HEARD_OF", Class::Unavailable, Success, Failure),
+            ("", Class::Unavailable, Success, Failure),
+        ];
+        for (code, class, service, part) in table {
+            let in_wrapper = read(wrapper(code).as_bytes()).expect_err(code);
+            assert_eq!(
+                (in_wrapper.class, in_wrapper.verdict(), in_wrapper.verdict_on_part()),
+                (class, service, part),
+                "{code}"
+            );
+            if !code.is_empty() {
+                assert_eq!(
+                    read(body("false", code).as_bytes()).expect_err(code),
+                    in_wrapper,
+                    "{code} in either envelope"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn withheld_names_are_absent() {
+        let withheld = br#"{"isValid":true,"userError":"VALID","name":"---","address":"---"}"#;
+        let check = read(withheld).expect("an answer");
+        assert!(check.valid && check.name.is_none() && check.address.is_none());
+    }
+
+    #[test]
+    fn mangled_answers_never_become_invalid_numbers() {
+        let parse = |body: &[u8]| read(body).map(|check| Facts { vat: Some(check), ..Facts::default() }.into());
+        torture("vies.check", parse, body("true", "VALID").as_bytes());
+        assert_eq!(read(b"<html>maintenance</html>").expect_err("a page").class, Class::Unavailable);
+    }
+}

@@ -1,0 +1,287 @@
+//! The engine against the simulator: real sockets, real breakers, no workflow.
+
+use std::time::Duration;
+
+use circuit_registry::{BreakersConfig, State, temporal::Reason};
+
+use super::*;
+use crate::{
+    client::Settings,
+    model::{Status, Subject},
+    simulator::Simulator,
+};
+
+const ONLY: Chance = Chance { attempt: 1, last: true };
+
+struct Bench {
+    simulator: Simulator,
+    registry: CircuitRegistry,
+    activities: Activities,
+}
+
+impl Bench {
+    async fn new() -> Self {
+        Self::with_policies("").await
+    }
+
+    async fn with_policies(services: &str) -> Self {
+        let simulator = Simulator::start(([127, 0, 0, 1], 0).into()).await.expect("a simulator");
+        let known = [simulator.env(), simulator.credentials()].concat();
+        let settings =
+            Settings::read(|name| known.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone()));
+        let client = Client::new(settings.expect("settings")).expect("a client");
+        let yaml = format!("defaults: {{ fail_max: 3, reset_timeout: 30s }}\n{services}");
+        let registry = CircuitRegistry::new(BreakersConfig::from_yaml(&yaml).expect("policies"));
+        let activities = Activities::new(registry.clone(), client);
+        Self { simulator, registry, activities }
+    }
+
+    async fn run(&self, operation: &str, subject: &Subject) -> Result<Finding, Failed> {
+        let entry = catalog::operation(operation).unwrap_or_else(|| panic!("no operation {operation}"));
+        self.activities.investigate(entry, &Ask::from(subject.clone()), ONLY, None).await
+    }
+
+    async fn fault(&self, source: &str, fault: &str) {
+        self.simulator.set_fault(source, fault).await.unwrap_or_else(|e| panic!("{source} {fault}: {e}"));
+    }
+
+    fn state(&self, breaker: &str) -> State {
+        self.registry.breaker(breaker).view().state
+    }
+
+    fn calls(&self, source: &str) -> u64 {
+        self.simulator.calls(source).expect(source).total
+    }
+}
+
+fn subject(country: &str, id: &str, name: &str) -> Subject {
+    let known = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+    Subject { id: known(id), name: known(name), ..Subject::new(country.parse().expect(country)) }
+}
+
+fn equinor() -> Subject {
+    let address = Some("Forusbeen 50, 4035 Stavanger".to_owned());
+    Subject { address, ..subject("NO", "923609016", "EQUINOR ASA") }
+}
+
+#[test]
+fn every_row_fits_into_the_registration() {
+    assert!(catalog::operations().len() <= CAPACITY);
+    let mut definitions = ActivityDefinitions::default();
+    let settings = Settings::default();
+    let client = Client::new(settings).expect("a client");
+    definitions.register_activities(Activities::new(CircuitRegistry::new(BreakersConfig::default()), client));
+    let registered = format!("{definitions:?}");
+    for entry in catalog::operations() {
+        assert!(
+            registered.contains(&format!("{:?}", entry.operation.name)),
+            "{} is not registered",
+            entry.operation.name
+        );
+        assert_eq!(Call::to(*entry).name(), entry.operation.name);
+    }
+}
+
+#[tokio::test]
+async fn a_healthy_investigation_answers_every_operation_that_applies() {
+    let bench = Bench::new().await;
+    let subjects = [
+        equinor(),
+        subject("CZ", "27082440", "Alza.cz a.s."),
+        subject("FI", "0112038-9", "Nokia Oyj"),
+        subject("DE", "", "Siemens AG"),
+    ];
+    let mut answered = std::collections::HashSet::new();
+    for subject in &subjects {
+        for entry in catalog::operations() {
+            let finding = bench.run(entry.operation.name, subject).await;
+            let finding = finding.unwrap_or_else(|f| panic!("{}: {:?}", entry.operation.name, f.lack));
+            if matches!(finding.status, Status::Complete) {
+                assert!(finding.data.is_some() && finding.attempts == 1 && finding.started_at.is_some());
+                answered.insert(entry.operation.name);
+            }
+        }
+    }
+    let silent: Vec<_> = catalog::operations()
+        .iter()
+        .map(|entry| entry.operation.name)
+        .filter(|name| !answered.contains(name))
+        .collect();
+    assert!(silent.is_empty(), "never complete: {silent:?}");
+}
+
+#[tokio::test]
+async fn what_does_not_apply_or_lacks_credentials_reaches_nobody() {
+    let bench = Bench::new().await;
+    let finding = bench.run("cz_ares.entity", &equinor()).await.expect("a finding");
+    assert_eq!((finding.status, finding.attempts), (Status::NotApplicable, 0));
+
+    let without = Activities::new(bench.registry.clone(), Client::new(Settings::default()).expect("a client"));
+    for name in ["tavily.adverse_media", "opensanctions.match", "nominatim.search"] {
+        let entry = catalog::operation(name).expect(name);
+        let finding = without.investigate(entry, &Ask::from(equinor()), ONLY, None).await.expect("a finding");
+        assert_eq!((finding.status, finding.attempts), (Status::Skipped, 0), "{name}");
+        assert!(finding.reason.is_some_and(|reason| reason.contains("is not set")), "{name}");
+    }
+    assert!(["cz_ares", "tavily", "opensanctions", "nominatim"].iter().all(|source| bench.calls(source) == 0));
+}
+
+#[tokio::test]
+async fn an_outage_opens_the_breaker_and_spares_the_upstream() {
+    let bench = Bench::new().await;
+    bench.fault("no_brreg", "500").await;
+    for _ in 0..3 {
+        let failed = bench.run("no_brreg.entity", &equinor()).await.expect_err("an outage");
+        assert_eq!(failed.lack.reason, Reason::Failed);
+    }
+    for _ in 0..5 {
+        let failed = bench.run("no_brreg.roles", &equinor()).await.expect_err("an open breaker");
+        assert_eq!((failed.lack.reason, failed.lack.service.as_str()), (Reason::Open, "no_brreg"));
+        assert!(failed.lack.retry_in_ms.is_some_and(|wait| wait <= 30_000));
+    }
+    assert_eq!(bench.calls("no_brreg"), 3);
+    assert_eq!(bench.state("gleif"), State::Closed);
+}
+
+#[tokio::test]
+async fn outages_inside_a_200_count_and_answers_inside_a_500_do_not() {
+    let bench = Bench::new().await;
+    for fault in ["200_html_maintenance", "truncated_json", "wrong_shape"] {
+        bench.fault("fi_ytj", fault).await;
+        bench.run("fi_ytj.company", &subject("FI", "0112038-9", "")).await.expect_err(fault);
+    }
+    assert_eq!(bench.state("fi_ytj"), State::Open);
+
+    // The accounts of a bank: 500 for ever, and no reason to give up on anybody else.
+    let bank = subject("NO", "984851006", "DNB BANK ASA");
+    for _ in 0..5 {
+        let finding = bench.run("no_brreg.accounts", &bank).await.expect("an answer of a kind");
+        assert_eq!(finding.status, Status::NeedsReview);
+    }
+    assert_eq!(bench.state("no_brreg"), State::Closed);
+    let finding = bench.run("no_brreg.accounts", &equinor()).await.expect("a finding");
+    assert_eq!(finding.status, Status::Complete);
+}
+
+#[tokio::test]
+async fn a_member_state_that_is_down_stops_only_itself() {
+    let bench = Bench::new().await;
+    bench.fault("vies", "ms_unavailable:DE").await;
+    let german = Subject { vat: Some("DE811569869".into()), ..subject("DE", "", "SAP SE") };
+    for _ in 0..3 {
+        let failed = bench.run("vies.check", &german).await.expect_err("an outage");
+        assert_eq!(
+            (failed.lack.class, failed.lack.service.as_str()),
+            (Some(crate::classify::Class::Unavailable), "vies:DE")
+        );
+    }
+    assert_eq!(
+        (bench.state("vies:DE"), bench.state("vies"), bench.state("vies:FI")),
+        (State::Open, State::Closed, State::Closed)
+    );
+    let finding = bench.run("vies.check", &subject("FI", "0112038-9", "")).await.expect("a finding");
+    assert_eq!(finding.status, Status::Complete);
+    let failed = bench.run("vies.check", &german).await.expect_err("an open breaker");
+    assert_eq!(failed.lack.reason, Reason::Open);
+
+    bench.fault("vies", "reset").await;
+    for country in [("FI", "0112038-9"), ("CZ", "27082440"), ("BE", "0202239951")] {
+        bench.run("vies.check", &subject(country.0, country.1, "")).await.expect_err("a broken connection");
+    }
+    assert_eq!((bench.state("vies"), bench.state("vies:FI")), (State::Open, State::Closed));
+}
+
+#[tokio::test]
+async fn an_unknown_code_is_never_an_invalid_number() {
+    let bench = Bench::new().await;
+    for fault in ["user_error:SOMETHING_NEW", "error_wrapper:SOMETHING_NEW"] {
+        bench.fault("vies", fault).await;
+        let failed = bench.run("vies.check", &subject("FI", "0112038-9", "")).await.expect_err("no answer");
+        assert_eq!(failed.lack.class, Some(crate::classify::Class::Unavailable), "{fault}");
+    }
+}
+
+#[tokio::test]
+async fn used_up_plans_and_blocks_open_for_as_long_as_they_last() {
+    let bench =
+        Bench::with_policies("services:\n  tavily: { fail_max: 3, reset_timeout: 60s, throttle_max: 40d }\n").await;
+    bench.fault("tavily", "432").await;
+    let failed = bench.run("tavily.adverse_media", &equinor()).await.expect_err("no credits");
+    assert_eq!(failed.lack.reason, Reason::Throttled);
+    assert_eq!(bench.state("tavily"), State::Open);
+    bench.run("tavily.adverse_media", &equinor()).await.expect_err("an open breaker");
+    assert_eq!(bench.calls("tavily"), 1);
+
+    bench.fault("nominatim", "blocked").await;
+    bench.run("nominatim.search", &equinor()).await.expect_err("blocked");
+    let view = bench.registry.breaker("nominatim").view();
+    assert_eq!(view.state, State::Open);
+    assert!(view.retry_in.is_some_and(|wait| wait > Duration::from_secs(3000)), "{view:?}");
+}
+
+#[tokio::test]
+async fn a_billed_call_is_repeated_only_if_it_never_arrived() {
+    let bench = Bench::new().await;
+    bench.fault("tavily", "500").await;
+    let failed = bench.run("tavily.adverse_media", &equinor()).await.expect_err("an outage");
+    assert_eq!(failed.lack.reason, Reason::Declined);
+    bench.fault("tavily", "refused").await;
+    let failed = bench.run("tavily.adverse_media", &equinor()).await.expect_err("nobody there");
+    assert_eq!(failed.lack.reason, Reason::Failed);
+}
+
+#[tokio::test]
+async fn a_half_open_breaker_sends_the_free_call_first() {
+    let bench = Bench::with_policies("services:\n  tavily: { fail_max: 1, reset_timeout: 20ms }\n").await;
+    bench.fault("tavily", "refused").await;
+    bench.run("tavily.adverse_media", &equinor()).await.expect_err("nobody there");
+    bench.fault("tavily", "500").await;
+    while bench.state("tavily") != State::HalfOpen {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    bench.run("tavily.adverse_media", &equinor()).await.expect_err("still out of order");
+    let calls = bench.simulator.calls("tavily").expect("calls");
+    assert_eq!(calls.operations.get("search"), None, "the search that costs credits was not the probe: {calls:?}");
+    assert_eq!(calls.operations.get("usage"), Some(&1));
+}
+
+#[tokio::test]
+async fn poison_names_reach_nobody_as_poison() {
+    let bench = Bench::new().await;
+    for name in ["Novo Nordisk A/S", "\"Quoted\" +", "AND OR Ltd AND"] {
+        let finding = bench.run("opensanctions.match", &subject("DK", "", name)).await.expect("an answer");
+        assert_eq!(finding.status, Status::Complete, "{name}: {:?}", finding.reason);
+    }
+}
+
+#[tokio::test]
+async fn parents_are_reported_or_their_absence_is() {
+    let bench = Bench::new().await;
+    let exception = bench.run("gleif.direct_parent", &equinor()).await.expect("a finding");
+    let parent = |finding: &Finding| finding.data.as_ref().map(|facts| facts.parents[0].clone()).expect("a parent");
+    assert!(parent(&exception).exception.is_some() && parent(&exception).company.is_none());
+    let child = Subject { lei: Some("98450073EGD581D89F03".into()), ..subject("NO", "", "x") };
+    let reported = bench.run("gleif.ultimate_parent", &child).await.expect("a finding");
+    assert_eq!(parent(&reported).company.and_then(|company| company.lei).as_deref(), Some("OW6OFBNCKXC4US5C7523"));
+}
+
+#[tokio::test]
+async fn not_found_and_withdrawn_are_answers() {
+    let bench = Bench::new().await;
+    let cases = [
+        ("no_brreg.entity", "NO", "999999999", Status::NotFound),
+        ("no_brreg.entity", "NO", "989000500", Status::NeedsReview),
+        ("cz_ares.entity", "CZ", "00000001", Status::NotFound),
+        ("fi_ytj.company", "FI", "9999999-9", Status::NotFound),
+        ("gleif.record", "NO", "999999999", Status::NotFound),
+    ];
+    for (operation, country, id, status) in cases {
+        let finding = bench.run(operation, &subject(country, id, "")).await;
+        let finding = finding.unwrap_or_else(|failed| panic!("{operation} {id}: {:?}", failed.lack));
+        assert_eq!((finding.status, finding.data.is_none()), (status, true), "{operation} {id}");
+    }
+    bench.fault("cz_ares", "moved").await;
+    let failed = bench.run("cz_ares.entity", &subject("CZ", "27082440", "")).await.expect_err("a moved endpoint");
+    assert_eq!(failed.lack.reason, Reason::Declined);
+    assert_eq!(bench.state("cz_ares"), State::Closed);
+}
