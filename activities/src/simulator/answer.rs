@@ -39,6 +39,7 @@ pub(super) struct Answer {
     status: u16,
     headers: Vec<(&'static str, String)>,
     payload: Payload,
+    callback: Option<(String, Value)>,
 }
 
 impl Answer {
@@ -65,20 +66,21 @@ impl Answer {
     /// Any bytes with their content type.
     pub(super) fn bytes(status: u16, content_type: &str, body: Cow<'static, [u8]>) -> Answer {
         let headers = vec![("content-type", content_type.to_owned())];
-        Answer { status, headers, payload: Payload::Whole(body) }
+        Answer { status, headers, payload: Payload::Whole(body), callback: None }
     }
 
     /// `chunk` repeated, streamed without ever being held.
     pub(super) fn repeated(content_type: &str, chunk: Vec<u8>, times: u64) -> Answer {
         let payload = Payload::Repeated { first: "", chunk: chunk.into(), times, last: "" };
-        Answer { status: 200, headers: vec![("content-type", content_type.to_owned())], payload }
+        Answer { status: 200, headers: vec![("content-type", content_type.to_owned())], payload, callback: None }
     }
 
     /// A JSON array of strings of this many MiB.
     pub(super) fn huge(mebibytes: u64) -> Answer {
         let chunk = format!("\"{}\",", "x".repeat(65_533)).into_bytes();
         let payload = Payload::Repeated { first: "[", chunk: chunk.into(), times: mebibytes * 16, last: "\"\"]" };
-        Answer { status: 200, headers: vec![("content-type", "application/json".to_owned())], payload }
+        let headers = vec![("content-type", "application/json".to_owned())];
+        Answer { status: 200, headers, payload, callback: None }
     }
 
     /// A compressed body a thousand times its size.
@@ -91,6 +93,17 @@ impl Answer {
         self.headers.retain(|(existing, _)| *existing != name);
         self.headers.push((name, value.to_owned()));
         self
+    }
+
+    /// The document is also posted to this URL, after the answer.
+    pub(super) fn with_callback(mut self, url: String, document: Value) -> Answer {
+        self.callback = Some((url, document));
+        self
+    }
+
+    /// What is to be posted where after this answer.
+    pub(super) fn take_callback(&mut self) -> Option<(String, Value)> {
+        self.callback.take()
     }
 
     /// The status code.

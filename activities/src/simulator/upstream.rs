@@ -2,7 +2,7 @@
 //!
 //! Handlers are pure: a [`Call`] goes in, an [`Answer`] comes out. They see no socket and no clock; faults, counting and
 //! delays happen in front of them, once for all upstreams. What an upstream must remember between calls (a job that is
-//! still running, a token that wears out) are counters in its [`Memory`].
+//! still running, a token that wears out) is in its [`Memory`].
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -103,36 +103,52 @@ fn moved() -> Answer {
     Answer::html(404, super::answer::HTML_MOVED)
 }
 
-/// Counters of one upstream, by name, from zero.
+/// What one upstream remembers: counters from zero, and notes.
 #[derive(Debug, Default)]
-pub(super) struct Memory(Mutex<BTreeMap<String, u64>>);
+pub(super) struct Memory(Mutex<Remembered>);
+
+#[derive(Debug, Default)]
+struct Remembered {
+    counters: BTreeMap<String, u64>,
+    notes: BTreeMap<String, String>,
+}
 
 impl Memory {
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, u64>> {
+    fn lock(&self) -> MutexGuard<'_, Remembered> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Writes something down under a key.
+    pub(super) fn note(&self, key: &str, text: String) {
+        self.lock().notes.insert(key.to_owned(), text);
+    }
+
+    /// What was written down under a key.
+    pub(super) fn noted(&self, key: &str) -> Option<String> {
+        self.lock().notes.get(key).cloned()
     }
 
     /// Adds `n` and returns the new value.
     pub(super) fn add(&self, counter: &str, n: u64) -> u64 {
-        let mut counters = self.lock();
-        let value = counters.entry(counter.to_owned()).or_default();
+        let mut remembered = self.lock();
+        let value = remembered.counters.entry(counter.to_owned()).or_default();
         *value += n;
         *value
     }
 
     /// The value of a counter, if anything was ever added to it.
     pub(super) fn get(&self, counter: &str) -> Option<u64> {
-        self.lock().get(counter).copied()
+        self.lock().counters.get(counter).copied()
     }
 
     /// Forgets everything.
     pub(super) fn clear(&self) {
-        self.lock().clear();
+        *self.lock() = Remembered::default();
     }
 
     /// All counters.
     pub(super) fn all(&self) -> BTreeMap<String, u64> {
-        self.lock().clone()
+        self.lock().counters.clone()
     }
 }
 
