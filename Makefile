@@ -19,11 +19,11 @@ help: ## list the chores
 
 .PHONY: demo
 demo: cargo-there ## investigate a real company against simulated sources while one of them is down (ARGS=--json …)
-	@scripts/demo $(ARGS)
+	@export TEMPORAL_BIN="$$(scripts/tools temporal)" && exec $(CARGO) run $(LOCKED) --bin osint -- demo $(ARGS)
 
 .PHONY: dev
 dev: cargo-there ## server, simulator and worker until Ctrl-C (ARGS="--fault tavily=down" …)
-	@scripts/demo --command dev $(ARGS)
+	@export TEMPORAL_BIN="$$(scripts/tools temporal)" && exec $(CARGO) run $(LOCKED) --bin osint -- dev $(ARGS)
 
 ##@ Check it
 
@@ -42,6 +42,10 @@ lint: cargo-there ## clippy, with warnings as errors
 .PHONY: loom
 loom: cargo-there ## every interleaving of the registry's own atomics
 	@scripts/check loom
+
+.PHONY: fuzz
+fuzz: cargo-there ## throw text at the loader of breakers.yaml for a minute (ARGS=-max_total_time=3600)
+	@scripts/fuzz $(ARGS)
 
 .PHONY: deny
 deny: cargo-there ## licences, duplicate versions, sources and advisories of what we depend on
