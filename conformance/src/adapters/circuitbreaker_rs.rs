@@ -10,7 +10,7 @@ use circuitbreaker_rs::{CircuitBreaker, DefaultPolicy, HookRegistry};
 use super::{bare, why};
 use crate::contract::{Adapter, Clock, Feature, Flight, Guard, Policy, Sick, State, launch_future};
 
-pub struct CircuitbreakerRs;
+pub(super) struct CircuitbreakerRs;
 
 impl Adapter for CircuitbreakerRs {
     fn name(&self) -> &'static str {

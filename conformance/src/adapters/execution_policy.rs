@@ -20,7 +20,7 @@ use crate::{
     speed::once,
 };
 
-pub struct ExecutionPolicy;
+pub(super) struct ExecutionPolicy;
 
 impl Adapter for ExecutionPolicy {
     fn name(&self) -> &'static str {

@@ -17,7 +17,7 @@ use failsafe::{
 use super::{bare, why};
 use crate::contract::{Adapter, Clock, Feature, Flight, Guard, Policy, State, launch_future};
 
-pub struct Failsafe;
+pub(super) struct Failsafe;
 
 impl Adapter for Failsafe {
     fn name(&self) -> &'static str {

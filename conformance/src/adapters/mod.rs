@@ -4,6 +4,7 @@ mod circuitbreaker_rs;
 mod execution_policy;
 mod failsafe;
 mod nobreak;
+mod ours;
 mod recloser;
 mod secure_resilience;
 mod tower_resilience;
@@ -23,9 +24,14 @@ pub fn rivals() -> Vec<Box<dyn Adapter>> {
     ]
 }
 
-/// All crates that are examined.
+/// Ours.
+pub fn ours() -> Box<dyn Adapter> {
+    Box::new(ours::Ours)
+}
+
+/// All crates that are examined, ours first.
 pub fn all() -> Vec<Box<dyn Adapter>> {
-    rivals()
+    std::iter::once(ours()).chain(rivals()).collect()
 }
 
 /// Polls where a crate needs no context of its own.
@@ -35,22 +41,22 @@ fn bare(poll: &mut dyn FnMut()) {
 
 /// Reasons that hold for every crate without the feature.
 mod why {
-    pub const NEUTRAL: &str = "an outcome is a success or a failure, there is no third verdict";
-    pub const NO_LIMIT: &str = "no limit on probes: while half-open every caller passes";
-    pub const MAX_WAIT: &str = "no time limit for a probe";
-    pub const TIMEOUT: &str = "no time limit for calls";
-    pub const NO_WINDOW: &str = "no sliding window over the last calls";
-    pub const MINIMUM: &str = "no minimum number of calls";
-    pub const EVENTS: &str = "announces nothing";
-    pub const REJECTIONS: &str = "counts and announces no rejections";
-    pub const GROWTH: &str = "the open time does not grow";
-    pub const JITTER: &str = "no jitter";
-    pub const WALL_CLOCK: &str = "reads no wall clock, so there is nothing to set back";
-    pub const SNAPSHOT: &str = "state lives in the process only";
-    pub const FORCE: &str = "an operator cannot force it open";
-    pub const OBSERVE: &str = "no mode that judges without enforcing";
-    pub const RELOAD: &str = "configuration is fixed when it is built";
-    pub const FILE: &str = "configured in code, not by a file";
-    pub const NAMES: &str = "a single breaker; no registry of names";
-    pub const BUDGET: &str = "no retry budget";
+    pub(super) const NEUTRAL: &str = "an outcome is a success or a failure, there is no third verdict";
+    pub(super) const NO_LIMIT: &str = "no limit on probes: while half-open every caller passes";
+    pub(super) const MAX_WAIT: &str = "no time limit for a probe";
+    pub(super) const TIMEOUT: &str = "no time limit for calls";
+    pub(super) const NO_WINDOW: &str = "no sliding window over the last calls";
+    pub(super) const MINIMUM: &str = "no minimum number of calls";
+    pub(super) const EVENTS: &str = "announces nothing";
+    pub(super) const REJECTIONS: &str = "counts and announces no rejections";
+    pub(super) const GROWTH: &str = "the open time does not grow";
+    pub(super) const JITTER: &str = "no jitter";
+    pub(super) const WALL_CLOCK: &str = "reads no wall clock, so there is nothing to set back";
+    pub(super) const SNAPSHOT: &str = "state lives in the process only";
+    pub(super) const FORCE: &str = "an operator cannot force it open";
+    pub(super) const OBSERVE: &str = "no mode that judges without enforcing";
+    pub(super) const RELOAD: &str = "configuration is fixed when it is built";
+    pub(super) const FILE: &str = "configured in code, not by a file";
+    pub(super) const NAMES: &str = "a single breaker; no registry of names";
+    pub(super) const BUDGET: &str = "no retry budget";
 }

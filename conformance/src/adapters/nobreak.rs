@@ -7,7 +7,7 @@ use nobreak::{CircuitBreaker, CircuitState};
 use super::{bare, why};
 use crate::contract::{Adapter, Clock, Feature, Flight, Guard, Policy, State, launch_future};
 
-pub struct Nobreak;
+pub(super) struct Nobreak;
 
 impl Adapter for Nobreak {
     fn name(&self) -> &'static str {

@@ -15,7 +15,7 @@ use tracing::{
 use super::why;
 use crate::contract::{Adapter, Clock, Feature, Flight, Guard, Policy, Sick, State, launch_future};
 
-pub struct Recloser;
+pub(super) struct Recloser;
 
 impl Adapter for Recloser {
     fn name(&self) -> &'static str {

@@ -7,7 +7,7 @@ use secure_resilience::{CircuitBreaker, CircuitBreakerPolicy, CircuitBreakerStat
 use super::why;
 use crate::contract::{Adapter, Clock, Feature, Flight, Guard, Policy, State, launch_closure};
 
-pub struct SecureResilience;
+pub(super) struct SecureResilience;
 
 impl Adapter for SecureResilience {
     fn name(&self) -> &'static str {

@@ -19,7 +19,7 @@ use crate::{
     speed::once,
 };
 
-pub struct TowerResilience;
+pub(super) struct TowerResilience;
 
 impl Adapter for TowerResilience {
     fn name(&self) -> &'static str {

@@ -2,10 +2,14 @@
 //!
 //! Interleaving is what makes the ratios hold on a busy machine: a slow moment hits a round of everybody. The reported
 //! figure is the lower quartile of the rounds, which a passing disturbance does not reach.
+//!
+//! Two threads prove something only while both run. Where the system tells how long a thread waited for a processor
+//! (Linux), a round in which either waited is left out; if too few remain, there is no figure rather than a wrong one.
 
 use std::{
-    hint,
+    fs, hint,
     sync::atomic::{AtomicU32, Ordering},
+    thread,
     time::{Duration, Instant},
 };
 
@@ -16,30 +20,41 @@ use super::Subject;
 pub struct Effort {
     /// Passes over all subjects.
     pub rounds: u32,
-    /// The time one batch of calls should take.
+    /// The time one batch of calls should take on one thread.
     pub batch: Duration,
 }
 
 impl Effort {
     /// A few seconds per table.
-    pub const STANDARD: Self = Self { rounds: 200, batch: Duration::from_micros(300) };
+    pub const STANDARD: Self = Self { rounds: 120, batch: Duration::from_micros(300) };
 }
+
+/// Sessions of two threads before a subject without enough undisturbed rounds is given up.
+const SESSIONS: u32 = 8;
 
 /// Nanoseconds per call and thread.
 #[derive(Debug, Clone, Copy)]
 pub struct Cost {
     /// One thread alone.
     pub one: f64,
-    /// Each of two threads on one shared breaker.
-    pub two: f64,
+    /// Each of two threads on one shared breaker; `None` if the machine was too busy to run two threads at once.
+    pub two: Option<f64>,
+}
+
+/// Measures all subjects; the result is in their order.
+pub fn measure(subjects: &[Subject], effort: Effort) -> Vec<Cost> {
+    let sizes: Vec<u32> = subjects.iter().map(|subject| batch_size(subject, effort.batch)).collect();
+    let one = alone(subjects, &sizes, effort.rounds);
+    let two = together(subjects, &sizes, effort.rounds);
+    one.into_iter().zip(two).map(|(one, two)| Cost { one, two }).collect()
 }
 
 /// The calls a batch holds, so that it takes about the time asked for.
 fn batch_size(subject: &Subject, batch: Duration) -> u32 {
-    let mut calls = 64;
+    let mut calls = 16;
     loop {
         let start = Instant::now();
-        (subject.run)(calls);
+        subject.calls(calls);
         let taken = start.elapsed();
         if taken >= batch / 2 || calls >= 1 << 24 {
             return u32::try_from(u128::from(calls) * batch.as_nanos() / taken.as_nanos().max(1)).unwrap_or(1).max(1);
@@ -48,74 +63,85 @@ fn batch_size(subject: &Subject, batch: Duration) -> u32 {
     }
 }
 
-fn lower_quartile(mut samples: Vec<f64>) -> f64 {
+/// The lower quartile; `None` of nothing.
+pub fn lower_quartile(mut samples: Vec<f64>) -> Option<f64> {
     samples.sort_by(f64::total_cmp);
-    samples[samples.len() / 4]
+    samples.get(samples.len() / 4).copied()
 }
 
-/// Measures all subjects; the result is in their order.
-pub fn measure(subjects: &[Subject], effort: Effort) -> Vec<Cost> {
-    let sizes: Vec<u32> = subjects.iter().map(|subject| batch_size(subject, effort.batch)).collect();
-    let one = alone(subjects, &sizes, effort);
-    let two = together(subjects, &sizes, effort);
-    one.into_iter().zip(two).map(|(one, two)| Cost { one, two }).collect()
-}
-
-fn alone(subjects: &[Subject], sizes: &[u32], effort: Effort) -> Vec<f64> {
+fn alone(subjects: &[Subject], sizes: &[u32], rounds: u32) -> Vec<f64> {
     let mut samples = vec![Vec::new(); subjects.len()];
-    for _ in 0..effort.rounds {
-        for (index, subject) in subjects.iter().enumerate() {
+    for _ in 0..rounds {
+        for ((subject, &size), samples) in subjects.iter().zip(sizes).zip(&mut samples) {
             let start = Instant::now();
-            (subject.run)(sizes[index]);
-            samples[index].push(start.elapsed().as_nanos() as f64 / f64::from(sizes[index]));
+            subject.calls(size);
+            samples.push(start.elapsed().as_nanos() as f64 / f64::from(size));
         }
     }
-    samples.into_iter().map(lower_quartile).collect()
+    samples.into_iter().map(|samples| lower_quartile(samples).unwrap_or(f64::NAN)).collect()
 }
 
-/// Two threads that start each batch together. Rounds in which they did not really overlap are left out: one of them
-/// was off the processor, and the other had the breaker to itself.
-fn together(subjects: &[Subject], sizes: &[u32], effort: Effort) -> Vec<f64> {
-    let gate = AtomicU32::new(0);
-    let batch_times = || {
-        let mut times = Vec::new();
-        let mut passed = 0;
-        for _ in 0..effort.rounds {
-            for (index, subject) in subjects.iter().enumerate() {
-                passed += 2;
-                gate.fetch_add(1, Ordering::AcqRel);
-                let mut spins = 0u32;
-                while gate.load(Ordering::Acquire) < passed {
+fn together(subjects: &[Subject], sizes: &[u32], rounds: u32) -> Vec<Option<f64>> {
+    let enough = (rounds / 10).max(1) as usize;
+    let mut samples = vec![Vec::new(); subjects.len()];
+    for _ in 0..SESSIONS {
+        session(subjects, sizes, rounds / 2, &mut samples);
+        if samples.iter().all(|kept| kept.len() >= enough) {
+            break;
+        }
+    }
+    samples.into_iter().map(|kept| if kept.len() >= enough { lower_quartile(kept) } else { None }).collect()
+}
+
+/// One batch on one thread.
+struct Batch {
+    nanos: f64,
+    undisturbed: bool,
+}
+
+/// Two threads go through the batches side by side. Each times its own calls and then keeps calling until the other is
+/// done too, so that nobody has the breaker to himself while he is measured.
+fn session(subjects: &[Subject], sizes: &[u32], rounds: u32, samples: &mut [Vec<f64>]) {
+    let (ready, done) = (AtomicU32::new(0), AtomicU32::new(0));
+    let batches = || {
+        let mut batches = Vec::new();
+        let mut meeting = 0;
+        for _ in 0..rounds {
+            for (subject, &size) in subjects.iter().zip(sizes) {
+                meeting += 2;
+                let before = queued();
+                ready.fetch_add(1, Ordering::AcqRel);
+                while ready.load(Ordering::Acquire) < meeting {
                     hint::spin_loop();
-                    spins += 1;
-                    if spins.is_multiple_of(1 << 14) {
-                        std::thread::yield_now();
-                    }
                 }
                 let start = Instant::now();
-                (subject.run)(sizes[index]);
-                times.push((start, Instant::now()));
+                subject.calls(size);
+                let taken = start.elapsed();
+                done.fetch_add(1, Ordering::AcqRel);
+                while done.load(Ordering::Acquire) < meeting {
+                    subject.calls(8);
+                }
+                let waited = queued().saturating_sub(before);
+                batches
+                    .push(Batch { nanos: taken.as_nanos() as f64 / f64::from(size), undisturbed: waited * 10 < taken });
             }
         }
-        times
+        batches
     };
-    let (left, right) = std::thread::scope(|scope| {
-        let other = scope.spawn(batch_times);
-        (batch_times(), other.join().expect("a measuring thread does not panic"))
+    let (left, right) = thread::scope(|scope| {
+        let other = scope.spawn(batches);
+        (batches(), other.join().expect("a measuring thread does not panic"))
     });
-    let mut samples = vec![Vec::new(); subjects.len()];
-    let mut discarded = vec![Vec::new(); subjects.len()];
-    for (position, (a, b)) in left.into_iter().zip(right).enumerate() {
-        let index = position % subjects.len();
-        let longest = (a.1 - a.0).max(b.1 - b.0);
-        let shared = a.1.min(b.1).saturating_duration_since(a.0.max(b.0));
-        let mean = ((a.1 - a.0) + (b.1 - b.0)).as_nanos() as f64 / 2.0 / f64::from(sizes[index]);
-        let kept = if shared * 10 >= longest * 8 { &mut samples } else { &mut discarded };
-        kept[index].push(mean);
+    for (position, (left, right)) in left.into_iter().zip(right).enumerate() {
+        if left.undisturbed && right.undisturbed {
+            samples[position % subjects.len()].push(f64::midpoint(left.nanos, right.nanos));
+        }
     }
-    samples
-        .into_iter()
-        .zip(discarded)
-        .map(|(kept, dropped)| lower_quartile(if kept.is_empty() { dropped } else { kept }))
-        .collect()
+}
+
+/// The time this thread has waited for a processor since it began; zero where the system does not tell.
+fn queued() -> Duration {
+    let text = fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let nanos = text.split_ascii_whitespace().nth(1).and_then(|field| field.parse().ok());
+    Duration::from_nanos(nanos.unwrap_or(0))
 }

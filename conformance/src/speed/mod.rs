@@ -5,7 +5,9 @@
 //! the time of a call less the time of the floor of the same run.
 
 pub mod measure;
+pub mod ours;
 pub mod rivals;
+pub mod windows;
 
 use std::{
     future::Future,
@@ -27,21 +29,60 @@ pub enum Form {
     Closure,
 }
 
-/// One thing to measure: `run(n)` makes `n` calls.
+/// What the measured calls meet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scene {
+    /// Closed; every call succeeds.
+    Closed,
+    /// Open; every call is rejected.
+    Rejected,
+}
+
+/// One thing to measure.
 pub struct Subject {
     /// Crate and version.
-    pub name: &'static str,
+    pub name: String,
     /// How it is handed the work.
     pub form: Form,
-    /// Makes that many calls through one shared breaker.
-    pub run: Box<dyn Fn(u32) + Send + Sync>,
+    /// What its calls meet.
+    pub scene: Scene,
+    /// Makes that many calls through one shared breaker and says how many succeeded.
+    pub run: Box<dyn Fn(u32) -> u32 + Send + Sync>,
 }
 
 impl Subject {
     /// A subject from its parts.
-    pub fn new(name: &'static str, form: Form, run: impl Fn(u32) + Send + Sync + 'static) -> Self {
-        Self { name, form, run: Box::new(run) }
+    pub fn new(
+        name: impl Into<String>,
+        form: Form,
+        scene: Scene,
+        run: impl Fn(u32) -> u32 + Send + Sync + 'static,
+    ) -> Self {
+        Self { name: name.into(), form, scene, run: Box::new(run) }
     }
+
+    /// Makes calls that must all meet the scene they claim to meet.
+    ///
+    /// # Panics
+    /// If one does not: the figure would be about something else.
+    #[inline]
+    pub fn calls(&self, count: u32) {
+        let succeeded = (self.run)(count);
+        let expected = if self.scene == Scene::Closed { count } else { 0 };
+        assert_eq!(succeeded, expected, "{} is not in the scene {:?}", self.name, self.scene);
+    }
+}
+
+/// Counts the successes among so many results of an expression, each out of the optimiser's sight.
+#[macro_export]
+macro_rules! repeat {
+    ($count:expr, $call:expr) => {{
+        let mut succeeded = 0;
+        for _ in 0..$count {
+            succeeded += u32::from(std::hint::black_box($call).is_ok());
+        }
+        succeeded
+    }};
 }
 
 /// Polls a future, without an executor, until it is ready. Alone, every call measured here is ready on the first poll; a

@@ -7,24 +7,16 @@ use std::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 
-use super::{Form, Sick, Subject, once};
+use super::{Form, Scene, Sick, Subject, once};
+use crate::repeat;
 
 /// Long enough that nothing opened during a measurement becomes half-open.
 const LONG: Duration = Duration::from_secs(86_400);
 /// Consecutive failures that open, in crates that count them.
 const FAIL_MAX: u32 = 5;
-
-/// What the measured calls meet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scene {
-    /// Closed; every call succeeds.
-    Closed,
-    /// Open; every call is rejected.
-    Rejected,
-}
 
 async fn work() -> Result<u64, Sick> {
     Ok(black_box(7))
@@ -34,41 +26,16 @@ fn work_now() -> Result<u64, Sick> {
     Ok(black_box(7))
 }
 
-/// Loops over one call and checks, outside of the optimiser's sight, that the scene is what it claims to be.
-macro_rules! calls {
-    ($scene:expr, $n:expr, $call:expr) => {
-        for _ in 0..$n {
-            let outcome = $call;
-            debug_assert_eq!(outcome.is_ok(), $scene == Scene::Closed);
-            let _ = black_box(outcome);
-        }
-    };
-}
-
-/// The floors: a bare future, a bare closure, one atomic load.
+/// The floors: a bare future, a bare closure, one atomic load, one reading of the clock.
 pub fn floors() -> Vec<Subject> {
     let word = Arc::new(AtomicU64::new(7));
     vec![
-        Subject::new("bare future", Form::Future, |n| {
-            for _ in 0..n {
-                let _ = black_box(once(work()));
-            }
+        Subject::new("bare future", Form::Future, Scene::Closed, |n| repeat!(n, once(work()))),
+        Subject::new("bare closure", Form::Closure, Scene::Closed, |n| repeat!(n, black_box(work_now)())),
+        Subject::new("one atomic load", Form::Closure, Scene::Closed, move |n| {
+            repeat!(n, Ok::<_, Sick>(word.load(Ordering::Acquire)))
         }),
-        Subject::new("bare closure", Form::Closure, |n| {
-            for _ in 0..n {
-                let _ = black_box(black_box(work_now)());
-            }
-        }),
-        Subject::new("one atomic load", Form::Closure, move |n| {
-            for _ in 0..n {
-                let _ = black_box(word.load(Ordering::Acquire));
-            }
-        }),
-        Subject::new("one clock read", Form::Closure, |n| {
-            for _ in 0..n {
-                let _ = black_box(std::time::Instant::now());
-            }
-        }),
+        Subject::new("one clock read", Form::Closure, Scene::Closed, |n| repeat!(n, Ok::<_, Sick>(Instant::now()))),
     ]
 }
 
@@ -105,13 +72,13 @@ fn failsafe_breaker(
 fn failsafe_future(scene: Scene) -> Subject {
     use failsafe::futures::CircuitBreaker;
     let breaker = failsafe_breaker(scene);
-    Subject::new("failsafe 1.3.0", Form::Future, move |n| calls!(scene, n, once(breaker.call(work()))))
+    Subject::new("failsafe 1.3.0", Form::Future, scene, move |n| repeat!(n, once(breaker.call(work()))))
 }
 
 fn failsafe_closure(scene: Scene) -> Subject {
     use failsafe::CircuitBreaker;
     let breaker = failsafe_breaker(scene);
-    Subject::new("failsafe 1.3.0", Form::Closure, move |n| calls!(scene, n, breaker.call(work_now)))
+    Subject::new("failsafe 1.3.0", Form::Closure, scene, move |n| repeat!(n, breaker.call(work_now)))
 }
 
 fn recloser_breaker(scene: Scene) -> recloser::Recloser {
@@ -127,12 +94,12 @@ fn recloser_breaker(scene: Scene) -> recloser::Recloser {
 
 fn recloser_future(scene: Scene) -> Subject {
     let breaker = recloser::AsyncRecloser::from(recloser_breaker(scene));
-    Subject::new("recloser 1.4.0", Form::Future, move |n| calls!(scene, n, once(breaker.call(work()))))
+    Subject::new("recloser 1.4.0", Form::Future, scene, move |n| repeat!(n, once(breaker.call(work()))))
 }
 
 fn recloser_closure(scene: Scene) -> Subject {
     let breaker = recloser_breaker(scene);
-    Subject::new("recloser 1.4.0", Form::Closure, move |n| calls!(scene, n, breaker.call(work_now)))
+    Subject::new("recloser 1.4.0", Form::Closure, scene, move |n| repeat!(n, breaker.call(work_now)))
 }
 
 fn nobreak_breaker(scene: Scene) -> nobreak::CircuitBreaker {
@@ -147,12 +114,12 @@ fn nobreak_breaker(scene: Scene) -> nobreak::CircuitBreaker {
 
 fn nobreak_future(scene: Scene) -> Subject {
     let breaker = nobreak_breaker(scene);
-    Subject::new("nobreak 0.1.0", Form::Future, move |n| calls!(scene, n, once(breaker.call_async(work))))
+    Subject::new("nobreak 0.1.0", Form::Future, scene, move |n| repeat!(n, once(breaker.call_async(work))))
 }
 
 fn nobreak_closure(scene: Scene) -> Subject {
     let breaker = nobreak_breaker(scene);
-    Subject::new("nobreak 0.1.0", Form::Closure, move |n| calls!(scene, n, breaker.call(work_now)))
+    Subject::new("nobreak 0.1.0", Form::Closure, scene, move |n| repeat!(n, breaker.call(work_now)))
 }
 
 fn circuitbreaker_rs_breaker(
@@ -170,12 +137,12 @@ fn circuitbreaker_rs_breaker(
 
 fn circuitbreaker_rs_future(scene: Scene) -> Subject {
     let breaker = circuitbreaker_rs_breaker(scene);
-    Subject::new("circuitbreaker-rs 0.1.1", Form::Future, move |n| calls!(scene, n, once(breaker.call_async(work))))
+    Subject::new("circuitbreaker-rs 0.1.1", Form::Future, scene, move |n| repeat!(n, once(breaker.call_async(work))))
 }
 
 fn circuitbreaker_rs_closure(scene: Scene) -> Subject {
     let breaker = circuitbreaker_rs_breaker(scene);
-    Subject::new("circuitbreaker-rs 0.1.1", Form::Closure, move |n| calls!(scene, n, breaker.call(work_now)))
+    Subject::new("circuitbreaker-rs 0.1.1", Form::Closure, scene, move |n| repeat!(n, breaker.call(work_now)))
 }
 
 fn tower_resilience(scene: Scene) -> Subject {
@@ -193,18 +160,17 @@ fn tower_resilience(scene: Scene) -> Subject {
     // When two callers meet at an open breaker it sleeps a millisecond on tokio's timer, so there must be one.
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_time().build().expect("a runtime");
-    Subject::new("tower-resilience-circuitbreaker 0.14.0", Form::Future, move |n| {
+    Subject::new("tower-resilience-circuitbreaker 0.14.0", Form::Future, scene, move |n| {
         // A service is cloned per task, as tower means it; the circuit behind the clones is one.
         let _timer = runtime.enter();
         let mut service = shared.lock().expect("no panic under this lock").clone();
-        calls!(
-            scene,
+        repeat!(
             n,
             once(async {
                 std::future::poll_fn(|cx| Service::<()>::poll_ready(&mut service, cx)).await?;
                 service.call(()).await
             })
-        );
+        )
     })
 }
 
@@ -218,7 +184,7 @@ fn execution_policy(scene: Scene) -> Subject {
             let _ = once(policy.run(async || Err(Sick)));
         }
     }
-    Subject::new("execution-policy 0.0.6", Form::Future, move |n| calls!(scene, n, once(policy.run(work))))
+    Subject::new("execution-policy 0.0.6", Form::Future, scene, move |n| repeat!(n, once(policy.run(work))))
 }
 
 fn secure_resilience(scene: Scene) -> Subject {
@@ -230,5 +196,5 @@ fn secure_resilience(scene: Scene) -> Subject {
             let _ = breaker.call(|| Err::<(), Sick>(Sick));
         }
     }
-    Subject::new("secure_resilience 0.4.0", Form::Closure, move |n| calls!(scene, n, breaker.call(work_now)))
+    Subject::new("secure_resilience 0.4.0", Form::Closure, scene, move |n| repeat!(n, breaker.call(work_now)))
 }
