@@ -1,48 +1,152 @@
-//! Prints what a call costs through every breaker, all measured in one run.
+//! The figures that the targets are about, each pair measured in one run, and the targets.
 
 use std::time::Duration;
 
 use breaker_conformance::speed::{
     Form, Scene, Subject,
     measure::{Cost, Effort, measure},
+    ours,
     rivals::{floors, rivals},
+    targets::{Target, print},
     windows,
 };
 
+/// Two threads may cost each at most so many times what one pays alone.
+const FLAT: f64 = 1.3;
+
 fn main() {
-    for scene in [Scene::Closed, Scene::Rejected] {
-        let mut subjects = floors();
-        subjects.extend(rivals(scene));
+    let mut targets = Vec::new();
+    let fastest_closed = closed(&mut targets);
+    rejected(&mut targets);
+    look_up(&mut targets, fastest_closed);
+    windows_of_any_size(&mut targets);
+    in_a_call_context();
+    println!("\n## Targets\n");
+    print(&targets);
+}
+
+/// Subjects with their costs; the floors come first.
+struct Table {
+    subjects: Vec<Subject>,
+    costs: Vec<Cost>,
+}
+
+impl Table {
+    fn measure(title: &str, subjects: impl IntoIterator<Item = Subject>) -> Self {
+        let subjects: Vec<Subject> = floors().into_iter().chain(subjects).collect();
         let costs = measure(&subjects, Effort::STANDARD);
-        table(scene, &subjects, &costs);
+        let table = Self { subjects, costs };
+        table.print(title);
+        table
     }
-    windows_table();
-}
 
-fn table(scene: Scene, subjects: &[Subject], costs: &[Cost]) {
-    println!("\n{scene:?}: ns per call and thread; over = less the bare call of the same form");
-    for (subject, cost) in subjects.iter().zip(costs) {
-        let floor = costs[usize::from(subject.form == Form::Closure)];
-        println!(
-            "{:42} {:8} {:8.2} {:8.2} {:8.2} {:6.2}",
-            subject.name,
-            format!("{:?}", subject.form),
-            cost.one,
-            cost.one - floor.one,
-            cost.two.unwrap_or(f64::NAN),
-            cost.two.unwrap_or(f64::NAN) / cost.one,
-        );
-    }
-}
-
-fn windows_table() {
-    for windowed in windows::RIVALS {
-        for fill in windows::FILLS {
+    fn print(&self, title: &str) {
+        println!("\n## {title}\n\nNanoseconds per call and thread; *over* is over the bare call of the same form.\n");
+        println!("| breaker | form | one thread | over | two threads | over | two : one |");
+        println!("|---|---|---:|---:|---:|---:|---:|");
+        for (subject, cost) in self.subjects.iter().zip(&self.costs) {
+            let floor = self.floor(subject.form);
+            let show = |figure: Option<f64>| figure.map_or("busy".to_owned(), |figure| format!("{figure:.1}"));
             println!(
-                "{:42} {fill:>8} {:10.1}",
-                windowed.name,
-                windows::cost(&windowed, fill, Duration::from_millis(500))
+                "| {} | {:?} | {:.1} | {:.1} | {} | {} | {} |",
+                subject.name,
+                subject.form,
+                cost.one,
+                cost.one - floor.one,
+                show(cost.two),
+                show(cost.two.zip(floor.two).map(|(two, floor)| two - floor)),
+                show(cost.two.map(|two| two / cost.one)),
             );
         }
     }
+
+    /// The bare call of a form.
+    fn floor(&self, form: Form) -> Cost {
+        self.costs[if form == Form::Future { 0 } else { 1 }]
+    }
+
+    fn ours(&self) -> Cost {
+        let at = self.subjects.iter().position(|subject| subject.name == ours::NAME).expect("ours is in the table");
+        self.costs[at]
+    }
+
+    /// The least over the floor among the published crates, and whose it is.
+    fn fastest(&self, over: impl Fn(Cost, Cost) -> Option<f64>) -> Option<(String, f64)> {
+        let published = self.subjects.iter().zip(&self.costs).skip(floors().len());
+        published
+            .filter(|(subject, _)| !subject.name.starts_with(ours::NAME))
+            .filter_map(|(subject, cost)| {
+                let over = over(*cost, self.floor(subject.form))?;
+                Some((format!("{} as {:?}", subject.name, subject.form), over))
+            })
+            .min_by(|a, b| a.1.total_cmp(&b.1))
+    }
+}
+
+fn over_one(cost: Cost, floor: Cost) -> Option<f64> {
+    Some(cost.one - floor.one)
+}
+
+fn over_two(cost: Cost, floor: Cost) -> Option<f64> {
+    Some(cost.two? - floor.two?)
+}
+
+/// Returns what the fastest published call costs over the bare one.
+fn closed(targets: &mut Vec<Target>) -> f64 {
+    let table =
+        Table::measure("Closed, successful", [ours::calls(Scene::Closed)].into_iter().chain(rivals(Scene::Closed)));
+    let (ours, floor) = (table.ours(), table.floor(Form::Future));
+    let (name, fastest) = table.fastest(over_one).expect("there are published crates");
+    let over = ours.one - floor.one;
+    targets.push(Target::at_most(format!("closed call over the bare call: half of {name}"), "ns", over, fastest / 2.0));
+    let flatness = ours.two.map(|two| two / ours.one);
+    targets.push(Target::at_most_if_measured("closed call, two threads : one", "×", flatness, FLAT));
+    fastest
+}
+
+fn rejected(targets: &mut Vec<Target>) {
+    let table = Table::measure("Rejected", [ours::calls(Scene::Rejected)].into_iter().chain(rivals(Scene::Rejected)));
+    let (ours, floor) = (table.ours(), table.floor(Form::Future));
+    let (name, fastest) = table.fastest(over_one).expect("there are published crates");
+    let what = format!("rejected call over the bare call: {name}");
+    targets.push(Target::at_most(what, "ns", ours.one - floor.one, fastest));
+    if let Some((name, fastest)) = table.fastest(over_two) {
+        let what = format!("rejected call over the bare call, two threads: {name}");
+        targets.push(Target::at_most_if_measured(what, "ns", over_two(ours, floor), fastest));
+    }
+}
+
+fn look_up(targets: &mut Vec<Target>, fastest: f64) {
+    let table = Table::measure("Look-up by name", [ours::calls(Scene::Closed)].into_iter().chain(ours::lookups()));
+    let call = table.ours().one;
+    for (subject, cost) in table.subjects.iter().zip(&table.costs).filter(|(s, _)| s.name.starts_with("registry.call"))
+    {
+        let what = format!("look-up of {} over Breaker::call: the fastest published call", subject.name);
+        targets.push(Target::at_most(what, "ns", cost.one - call, fastest));
+    }
+}
+
+fn windows_of_any_size(targets: &mut Vec<Target>) {
+    println!("\n## Windows\n\nNanoseconds per closed, successful call with so many calls in the window.\n");
+    println!("| window | {} |", windows::FILLS.map(|fill| fill.to_string()).join(" | "));
+    println!("|---|{}", "---:|".repeat(windows::FILLS.len()));
+    let mut row = |windowed: &windows::Windowed| {
+        let costs = windows::FILLS.map(|fill| windows::cost(windowed, fill, Duration::from_millis(800)));
+        println!("| {} | {} |", windowed.name, costs.map(|cost| format!("{cost:.1}")).join(" | "));
+        costs
+    };
+    let ours: Vec<_> = ours::WINDOWS.iter().map(|windowed| (windowed.name, row(windowed))).collect();
+    let cheapest = windows::RIVALS.iter().flat_map(&mut row).fold(f64::INFINITY, f64::min);
+    for (name, costs) in ours {
+        let (least, most) = costs.iter().fold((f64::INFINITY, 0.0), |(l, m), cost| (cost.min(l), cost.max(m)));
+        let what = format!("{name}: a third of tower-resilience's cheapest");
+        targets.push(Target::at_most(what, "ns", most, cheapest / 3.0));
+        targets.push(Target::at_most(format!("{name}: dearest fill : cheapest fill"), "×", most / least, FLAT));
+    }
+}
+
+/// For information: what the look for a surrounding call context adds. No target is about it.
+fn in_a_call_context() {
+    let subjects = [Scene::Closed, Scene::Rejected].map(ours::calls_in_context);
+    Table::measure("Within a call context: closed, then rejected", subjects);
 }

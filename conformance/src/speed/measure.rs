@@ -29,8 +29,8 @@ impl Effort {
     pub const STANDARD: Self = Self { rounds: 120, batch: Duration::from_micros(300) };
 }
 
-/// Sessions of two threads before a subject without enough undisturbed rounds is given up.
-const SESSIONS: u32 = 8;
+/// Time for sessions of two threads before a subject without enough undisturbed rounds is given up.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Nanoseconds per call and thread.
 #[derive(Debug, Clone, Copy)]
@@ -84,11 +84,9 @@ fn alone(subjects: &[Subject], sizes: &[u32], rounds: u32) -> Vec<f64> {
 fn together(subjects: &[Subject], sizes: &[u32], rounds: u32) -> Vec<Option<f64>> {
     let enough = (rounds / 10).max(1) as usize;
     let mut samples = vec![Vec::new(); subjects.len()];
-    for _ in 0..SESSIONS {
-        session(subjects, sizes, rounds / 2, &mut samples);
-        if samples.iter().all(|kept| kept.len() >= enough) {
-            break;
-        }
+    let begun = Instant::now();
+    while begun.elapsed() < PATIENCE && samples.iter().any(|kept| kept.len() < enough) {
+        session(subjects, sizes, rounds / 4, &mut samples);
     }
     samples.into_iter().map(|kept| if kept.len() >= enough { lower_quartile(kept) } else { None }).collect()
 }
@@ -111,9 +109,7 @@ fn session(subjects: &[Subject], sizes: &[u32], rounds: u32, samples: &mut [Vec<
                 meeting += 2;
                 let before = queued();
                 ready.fetch_add(1, Ordering::AcqRel);
-                while ready.load(Ordering::Acquire) < meeting {
-                    hint::spin_loop();
-                }
+                wait_for(|| ready.load(Ordering::Acquire) >= meeting);
                 let start = Instant::now();
                 subject.calls(size);
                 let taken = start.elapsed();
@@ -135,6 +131,18 @@ fn session(subjects: &[Subject], sizes: &[u32], rounds: u32, samples: &mut [Vec<
     for (position, (left, right)) in left.into_iter().zip(right).enumerate() {
         if left.undisturbed && right.undisturbed {
             samples[position % subjects.len()].push(f64::midpoint(left.nanos, right.nanos));
+        }
+    }
+}
+
+/// Spins, so that the two set off together; on a machine with other work it lets that pass.
+fn wait_for(condition: impl Fn() -> bool) {
+    let mut spins = 0u32;
+    while !condition() {
+        hint::spin_loop();
+        spins += 1;
+        if spins.is_multiple_of(1 << 12) {
+            thread::yield_now();
         }
     }
 }

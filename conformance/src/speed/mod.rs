@@ -1,12 +1,13 @@
 //! What a call costs: the same call through every breaker, measured in one run.
 //!
-//! Crates that take a future get `async { Ok(7) }`, polled once with a waker that does nothing, so that no executor is
-//! part of the figure. Crates that take a closure get `|| Ok(7)`. Each form has its own floor, the bare call; a figure is
-//! the time of a call less the time of the floor of the same run.
+//! Crates that take a future get `async { Ok(7) }` and are awaited in a loop within one task, as a program would, with a
+//! waker that does nothing, so that no executor is part of the figure. Crates that take a closure get `|| Ok(7)`. Each
+//! form has its own floor, the bare call; a figure is the time of a call less the time of the floor of the same run.
 
 pub mod measure;
 pub mod ours;
 pub mod rivals;
+pub mod targets;
 pub mod windows;
 
 use std::{
@@ -83,6 +84,14 @@ macro_rules! repeat {
         }
         succeeded
     }};
+}
+
+/// The same for futures, awaited one after the other within one task.
+#[macro_export]
+macro_rules! awaited {
+    ($count:expr, $call:expr) => {
+        $crate::speed::once(async { $crate::repeat!($count, $call.await) })
+    };
 }
 
 /// Polls a future, without an executor, until it is ready. Alone, every call measured here is ready on the first poll; a

@@ -8,7 +8,7 @@ use super::{
     Form, Scene, Sick, Subject, once,
     windows::{LARGEST, SPAN, Windowed},
 };
-use crate::repeat;
+use crate::{awaited, repeat};
 
 /// What the tables call us.
 pub const NAME: &str = "circuit-registry";
@@ -34,19 +34,21 @@ fn registry(yaml: &str) -> CircuitRegistry {
 }
 
 fn trip(registry: &CircuitRegistry, service: &str) {
-    while once(registry.call(service, async { Err::<u64, Sick>(Sick) })).is_err_and(|error| error.rejection().is_none()) {}
+    while once(registry.call(service, async { Err::<u64, Sick>(Sick) })).is_err_and(|error| error.rejection().is_none())
+    {
+    }
 }
 
 const CONSECUTIVE: &str = "{ fail_max: 5, reset_timeout: 24h }";
 
-/// `Breaker::call`, alone and where some task of the process runs within a [`CallContext`].
-pub fn calls(scene: Scene) -> Vec<Subject> {
+/// `Breaker::call`.
+pub fn calls(scene: Scene) -> Subject {
     let registry = registry_of(CONSECUTIVE);
     if scene == Scene::Rejected {
         trip(&registry, "upstream");
     }
     let breaker = registry.breaker("upstream");
-    vec![Subject::new(NAME, Form::Future, scene, move |n| repeat!(n, once(breaker.call(work()))))]
+    Subject::new(NAME, Form::Future, scene, move |n| awaited!(n, breaker.call(work())))
 }
 
 /// The same within a [`CallContext`], as in a Temporal activity. From then on every call of the process looks for one, so
@@ -70,13 +72,13 @@ pub fn lookups() -> Vec<Subject> {
             let registry = registry(&many(services));
             let name = format!("service-{:05}", services / 2);
             Subject::new(format!("registry.call, {services} services"), Form::Future, Scene::Closed, move |n| {
-                repeat!(n, once(registry.call(black_box(&name), work())))
+                awaited!(n, registry.call(black_box(&name), work()))
             })
         })
         .collect();
     let registry = registry(&many(100));
     subjects.push(Subject::new("registry.call, dynamic name", Form::Future, Scene::Closed, move |n| {
-        repeat!(n, once(registry.call(black_box("dynamic:DE"), work())))
+        awaited!(n, registry.call(black_box("dynamic:DE"), work()))
     }));
     subjects
 }
@@ -116,5 +118,5 @@ fn window(span: &str) -> String {
 
 fn windowed(policy: &str) -> Subject {
     let breaker = registry_of(policy).breaker("upstream");
-    Subject::new(NAME, Form::Future, Scene::Closed, move |n| repeat!(n, once(breaker.call(work()))))
+    Subject::new(NAME, Form::Future, Scene::Closed, move |n| awaited!(n, breaker.call(work())))
 }

@@ -11,7 +11,7 @@ use std::{
 };
 
 use super::{Form, Scene, Sick, Subject, once};
-use crate::repeat;
+use crate::{awaited, repeat};
 
 /// Long enough that nothing opened during a measurement becomes half-open.
 const LONG: Duration = Duration::from_secs(86_400);
@@ -30,7 +30,7 @@ fn work_now() -> Result<u64, Sick> {
 pub fn floors() -> Vec<Subject> {
     let word = Arc::new(AtomicU64::new(7));
     vec![
-        Subject::new("bare future", Form::Future, Scene::Closed, |n| repeat!(n, once(work()))),
+        Subject::new("bare future", Form::Future, Scene::Closed, |n| awaited!(n, work())),
         Subject::new("bare closure", Form::Closure, Scene::Closed, |n| repeat!(n, black_box(work_now)())),
         Subject::new("one atomic load", Form::Closure, Scene::Closed, move |n| {
             repeat!(n, Ok::<_, Sick>(word.load(Ordering::Acquire)))
@@ -72,7 +72,7 @@ fn failsafe_breaker(
 fn failsafe_future(scene: Scene) -> Subject {
     use failsafe::futures::CircuitBreaker;
     let breaker = failsafe_breaker(scene);
-    Subject::new("failsafe 1.3.0", Form::Future, scene, move |n| repeat!(n, once(breaker.call(work()))))
+    Subject::new("failsafe 1.3.0", Form::Future, scene, move |n| awaited!(n, breaker.call(work())))
 }
 
 fn failsafe_closure(scene: Scene) -> Subject {
@@ -94,7 +94,7 @@ fn recloser_breaker(scene: Scene) -> recloser::Recloser {
 
 fn recloser_future(scene: Scene) -> Subject {
     let breaker = recloser::AsyncRecloser::from(recloser_breaker(scene));
-    Subject::new("recloser 1.4.0", Form::Future, scene, move |n| repeat!(n, once(breaker.call(work()))))
+    Subject::new("recloser 1.4.0", Form::Future, scene, move |n| awaited!(n, breaker.call(work())))
 }
 
 fn recloser_closure(scene: Scene) -> Subject {
@@ -114,7 +114,7 @@ fn nobreak_breaker(scene: Scene) -> nobreak::CircuitBreaker {
 
 fn nobreak_future(scene: Scene) -> Subject {
     let breaker = nobreak_breaker(scene);
-    Subject::new("nobreak 0.1.0", Form::Future, scene, move |n| repeat!(n, once(breaker.call_async(work))))
+    Subject::new("nobreak 0.1.0", Form::Future, scene, move |n| awaited!(n, breaker.call_async(work)))
 }
 
 fn nobreak_closure(scene: Scene) -> Subject {
@@ -137,7 +137,7 @@ fn circuitbreaker_rs_breaker(
 
 fn circuitbreaker_rs_future(scene: Scene) -> Subject {
     let breaker = circuitbreaker_rs_breaker(scene);
-    Subject::new("circuitbreaker-rs 0.1.1", Form::Future, scene, move |n| repeat!(n, once(breaker.call_async(work))))
+    Subject::new("circuitbreaker-rs 0.1.1", Form::Future, scene, move |n| awaited!(n, breaker.call_async(work)))
 }
 
 fn circuitbreaker_rs_closure(scene: Scene) -> Subject {
@@ -164,13 +164,10 @@ fn tower_resilience(scene: Scene) -> Subject {
         // A service is cloned per task, as tower means it; the circuit behind the clones is one.
         let _timer = runtime.enter();
         let mut service = shared.lock().expect("no panic under this lock").clone();
-        repeat!(
-            n,
-            once(async {
-                std::future::poll_fn(|cx| Service::<()>::poll_ready(&mut service, cx)).await?;
-                service.call(()).await
-            })
-        )
+        awaited!(n, async {
+            std::future::poll_fn(|cx| Service::<()>::poll_ready(&mut service, cx)).await?;
+            service.call(()).await
+        })
     })
 }
 
@@ -184,7 +181,7 @@ fn execution_policy(scene: Scene) -> Subject {
             let _ = once(policy.run(async || Err(Sick)));
         }
     }
-    Subject::new("execution-policy 0.0.6", Form::Future, scene, move |n| repeat!(n, once(policy.run(work))))
+    Subject::new("execution-policy 0.0.6", Form::Future, scene, move |n| awaited!(n, policy.run(work)))
 }
 
 fn secure_resilience(scene: Scene) -> Subject {

@@ -9,8 +9,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{Form, Scene, Sick, Subject, measure::lower_quartile, once};
-use crate::repeat;
+use super::{Form, Scene, Sick, Subject, measure::lower_quartile};
+use crate::awaited;
 
 /// Calls in the window when the measuring begins.
 pub const FILLS: [u32; 5] = [0, 100, 1_000, 10_000, 100_000];
@@ -80,12 +80,9 @@ fn tower(
     let service = Mutex::new(layer.layer_fn(tower::service_fn(|()| async { Ok::<u64, Sick>(black_box(7)) })));
     Subject::new("tower-resilience", Form::Future, Scene::Closed, move |n| {
         let mut service = service.lock().expect("no panic under this lock").clone();
-        repeat!(
-            n,
-            once(async {
-                std::future::poll_fn(|cx| Service::<()>::poll_ready(&mut service, cx)).await?;
-                service.call(()).await
-            })
-        )
+        awaited!(n, async {
+            std::future::poll_fn(|cx| Service::<()>::poll_ready(&mut service, cx)).await?;
+            service.call(()).await
+        })
     })
 }

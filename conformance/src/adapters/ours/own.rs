@@ -18,8 +18,10 @@ use crate::{contract::Sick, speed::once};
 
 type Result = std::result::Result<(), String>;
 
-/// Case and code.
-const CASES: &[(&str, &str, fn() -> Result)] = &[
+/// Group, key and code of a case.
+type Case = (&'static str, &'static str, fn() -> Result);
+
+const CASES: &[Case] = &[
     ("Time", "a", wall_clock_set_back),
     ("Time", "c", ten_thousand_failed_probes),
     ("Metrics", "b", every_service_has_its_series),
@@ -124,7 +126,9 @@ fn ten_thousand_failed_probes() -> Result {
     for probe in 0..10_000 {
         let wait = scene.retry_in().ok_or("no retry_in while open")?;
         if wait > cap || wait < seconds(60) {
-            return Err(format!("after {probe} failed probes: expected an open time in [60 s, 600 s], observed {wait:?}"));
+            return Err(format!(
+                "after {probe} failed probes: expected an open time in [60 s, 600 s], observed {wait:?}"
+            ));
         }
         scene.world.advance(wait);
         same("the probe is admitted", true, scene.call(Err(Sick::Ill)))?;
@@ -148,7 +152,7 @@ fn states(world: &World, metrics: &prometheus::Registry) -> Vec<(String, f64)> {
         .flat_map(|family| family.get_metric())
         .filter_map(|series| {
             let label = series.get_label().iter().find(|label| label.name() == "service")?;
-            Some((label.value().to_owned(), series.get_gauge().value()))
+            Some((label.value().to_owned(), series.get_gauge().get_value()))
         })
         .collect()
 }
@@ -288,7 +292,7 @@ fn a_hundred_jittered_openings() -> Result {
     // Spread: a quarter of the breakers in each quarter of the interval, give or take what chance may do.
     let quarters = [60, 63, 66, 69].map(|from| {
         let quarter = seconds(from)..seconds(from + 3);
-        waits.iter().filter(|wait| quarter.contains(wait)).count()
+        waits.iter().filter(|wait| quarter.contains(*wait)).count()
     });
     if quarters.iter().any(|&share| share < 5) {
         return Err(format!("expected them spread over the interval, observed {quarters:?} per quarter"));
