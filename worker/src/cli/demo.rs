@@ -1,0 +1,169 @@
+//! `osint demo`: what a source that is down costs an investigation. Everything it needs it starts itself, and ends itself.
+
+use std::{io::stderr, time::Duration};
+
+use circuit_registry::{BreakersConfig, CircuitRegistry, State};
+use clap::Args;
+use osint_activities::{catalog, model::Subject};
+use temporalio_client::Client;
+use tokio::time::Instant;
+
+use crate::{
+    devserver::DevServerOptions,
+    exit::Exit,
+    report::{Paint, Report, step},
+    run::{Settings, TASK_QUEUE, run_until, told_to_end},
+    stack::{FaultArg, Stack},
+    starter::Investigation,
+};
+
+/// Runs of each kind that are timed; the median is reported.
+const TIMED: usize = 5;
+
+/// Runs that a breaker may take to open. A question has three attempts, so five is one for each failure of `fail_max: 5`
+/// even if something else ends its attempts early.
+const UNTIL_OPEN: usize = 5;
+
+/// How much longer an investigation may take while a source is down, once its breaker is open.
+const ALLOWED: f64 = 1.2;
+
+/// Arguments of `osint demo`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Needs no Temporal server, no accounts and no internet: a dev server, simulated sources and a worker run for as long as the
+demo does. Progress goes to standard error, the result to standard output.")]
+pub(super) struct Demo {
+    /// Print only the report of the run with the source down, as one JSON document
+    #[arg(long)]
+    json: bool,
+    /// Which source goes down, and how
+    #[arg(long, value_name = "SOURCE=FAULT", default_value = "tavily=down")]
+    fault: FaultArg,
+}
+
+/// What the demo found out.
+struct Outcome {
+    healthy: Duration,
+    outage: Duration,
+    report: Report,
+}
+
+impl Demo {
+    /// Runs the demo from start to end.
+    pub(super) async fn run(self, breakers: BreakersConfig) -> Result<(), Exit> {
+        let began = Instant::now();
+        let source = catalog::source(&self.fault.source).ok_or_else(|| {
+            let names: Vec<_> = catalog::sources().iter().map(|source| source.name).collect();
+            Exit::user(format!("there is no source '{}'", self.fault.source))
+                .hint(format!("one of {}", names.join(", ")))
+        })?;
+        eprintln!("starting a Temporal server, simulated sources and a worker …");
+        let stack = tokio::select! {
+            stack = Stack::start(DevServerOptions::default(), &[]) => stack?,
+            signal = told_to_end() => return signal.and(Err(Exit::interrupted())),
+        };
+        let outcome = self.investigate(&stack, source.breaker, breakers).await;
+        stack.stop().await;
+        let Outcome { healthy, outage, report } = outcome?;
+        super::print_report(&report, self.json)?;
+        let times = times(healthy, outage);
+        if self.json {
+            eprintln!("\n{times}")
+        } else {
+            super::print(&format!("\n{times}"))?
+        }
+        eprintln!("done in {:.1} s; nothing is left running", began.elapsed().as_secs_f64());
+        Ok(())
+    }
+
+    async fn investigate(&self, stack: &Stack, breaker: &str, breakers: BreakersConfig) -> Result<Outcome, Exit> {
+        let registry = CircuitRegistry::new(breakers);
+        let activities = stack.activities(&registry)?;
+        let client = stack.server.client().await?;
+        let script = async |_admin| {
+            tokio::select! {
+                outcome = self.script(stack, breaker, &client, &registry) => outcome,
+                signal = told_to_end() => signal.and(Err(Exit::interrupted())),
+            }
+        };
+        run_until(client.clone(), registry.clone(), activities, Settings::default(), script).await
+    }
+
+    async fn script(
+        &self,
+        stack: &Stack,
+        breaker: &str,
+        client: &Client,
+        registry: &CircuitRegistry,
+    ) -> Result<Outcome, Exit> {
+        let paint = Paint::of(&stderr());
+        let FaultArg { source, fault } = &self.fault;
+        let subject = equinor();
+
+        eprintln!("\n{}", paint.bold("1  every source is healthy"));
+        follow(client, &subject, paint).await?;
+        let healthy = timed(client, &subject).await?;
+
+        eprintln!("\n{}", paint.bold(&format!("2  {source} is {fault}: until its breaker opens")));
+        stack.simulator.set_fault(source, fault).await.map_err(Exit::user)?;
+        let open =
+            || registry.views().iter().any(|view| part_of(&view.service, breaker) && view.state != State::Closed);
+        for _ in 0..UNTIL_OPEN {
+            if open() {
+                break;
+            }
+            follow(client, &subject, paint).await?;
+        }
+        if !open() {
+            eprintln!("  {}", paint.dim(&format!("the breaker of {source} has not opened: '{fault}' is no outage")));
+        }
+
+        eprintln!("\n{}", paint.bold(&format!("3  {source} is {fault}, and its breaker knows")));
+        let outage = timed(client, &subject).await?;
+        let report = follow(client, &subject, paint).await?;
+        Ok(Outcome { healthy, outage, report })
+    }
+}
+
+/// True for the breaker itself and for those of its parts, such as `vies:DE` of `vies`.
+fn part_of(service: &str, breaker: &str) -> bool {
+    service.split_once(':').map_or(service, |(whole, _)| whole) == breaker
+}
+
+/// A large listed company: public facts, and every kind of source has something to say about it.
+fn equinor() -> Subject {
+    Subject {
+        id: Some("923609016".to_owned()),
+        name: Some("Equinor ASA".to_owned()),
+        address: Some("Forusbeen 50, 4035 Stavanger".to_owned()),
+        ..Subject::new(osint_activities::model::Country::new("NO"))
+    }
+}
+
+/// One investigation with its progress.
+async fn follow(client: &Client, subject: &Subject, paint: Paint) -> Result<Report, Exit> {
+    let investigation = Investigation::start(client, TASK_QUEUE, subject.clone()).await?;
+    investigation.follow(|each| eprintln!("{}", step(each, paint))).await
+}
+
+/// The median time of some investigations, without the queries that progress takes.
+async fn timed(client: &Client, subject: &Subject) -> Result<Duration, Exit> {
+    let mut times = Vec::with_capacity(TIMED);
+    for _ in 0..TIMED {
+        let start = Instant::now();
+        Investigation::start(client, TASK_QUEUE, subject.clone()).await?.report().await?;
+        times.push(start.elapsed());
+    }
+    times.sort_unstable();
+    Ok(times[TIMED / 2])
+}
+
+fn times(healthy: Duration, outage: Duration) -> String {
+    let ratio = outage.as_secs_f64() / healthy.as_secs_f64();
+    let judged = if ratio <= ALLOWED { "within" } else { "above" };
+    format!(
+        "  healthy {} ms, one source down {} ms (medians of {TIMED}): ratio {ratio:.2}, {judged} the {ALLOWED} allowed",
+        healthy.as_millis(),
+        outage.as_millis()
+    )
+}

@@ -1,0 +1,69 @@
+//! `osint dev`: everything on this machine, until Ctrl-C.
+
+use std::net::SocketAddr;
+
+use circuit_registry::{BreakersConfig, CircuitRegistry};
+use clap::Args;
+
+use crate::{
+    devserver::DevServerOptions,
+    exit::Exit,
+    run::{Settings, run_until, told_to_end},
+    stack::{FaultArg, Stack},
+};
+
+/// Arguments of `osint dev`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+In another terminal:
+  osint investigate --country NO --id 923609016 --name 'Equinor ASA'
+  osint breakers
+
+Faults can also be changed while it runs; the address of the simulator's control page is printed at the start.")]
+pub(super) struct Dev {
+    /// Give a source a fault from the start, such as tavily=down or vies=slow:2s; may be repeated
+    #[arg(long = "fault", value_name = "SOURCE=FAULT")]
+    faults: Vec<FaultArg>,
+    /// Port of the Temporal server
+    #[arg(long, default_value_t = 7233)]
+    port: u16,
+    /// Port of Temporal's web UI
+    #[arg(long, default_value_t = 8233)]
+    ui_port: u16,
+    /// Where to serve /metrics, /live, /ready and /breakers
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = super::worker::ADMIN, env = "OSINT_ADMIN")]
+    admin: SocketAddr,
+}
+
+impl Dev {
+    /// Runs the whole stack until a signal ends it.
+    pub(super) async fn run(self, breakers: BreakersConfig) -> Result<(), Exit> {
+        let options = DevServerOptions { port: Some(self.port), ui_port: Some(self.ui_port), extra: Vec::new() };
+        let stack = tokio::select! {
+            stack = Stack::start(options, &self.faults) => stack?,
+            signal = told_to_end() => return signal.and(Err(Exit::interrupted())),
+        };
+        let done = self.serve(&stack, breakers).await;
+        stack.stop().await;
+        done
+    }
+
+    async fn serve(&self, stack: &Stack, breakers: BreakersConfig) -> Result<(), Exit> {
+        let registry = CircuitRegistry::new(breakers);
+        let activities = stack.activities(&registry)?;
+        let settings = Settings { admin: Some(self.admin), ..Settings::default() };
+        run_until(stack.server.client().await?, registry, activities, settings, async move |admin| {
+            eprintln!("Temporal    {}   http://127.0.0.1:{}", stack.server.address(), self.ui_port);
+            eprintln!("simulator   http://{}/_control", stack.simulator.addr());
+            if let Some(admin) = admin {
+                eprintln!("worker      http://{admin}   /breakers /metrics /live /ready");
+            }
+            for FaultArg { source, fault } in &self.faults {
+                eprintln!("fault       {source}: {fault}");
+            }
+            eprintln!("Ctrl-C ends all of it.");
+            told_to_end().await
+        })
+        .await
+    }
+}

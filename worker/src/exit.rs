@@ -1,0 +1,73 @@
+//! How a command ends when it does not end well: whose fault it was, what happened, and what to do next.
+//!
+//! Exit code 2 is the user's mistake (input, configuration, flags), exit code 1 is ours or the environment's.
+
+use std::{fmt, process::ExitCode};
+
+/// The end of a command that did not do what it was asked to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Exit {
+    code: u8,
+    what: String,
+    next: Option<String>,
+}
+
+impl Exit {
+    /// Something the user can put right: exit code 2.
+    pub fn user(what: impl fmt::Display) -> Self {
+        Self { code: 2, what: what.to_string(), next: None }
+    }
+
+    /// Something that is not the user's mistake: exit code 1.
+    pub fn ours(what: impl fmt::Display) -> Self {
+        Self { code: 1, what: what.to_string(), next: None }
+    }
+
+    /// The end of a command that was told to end before it was done: exit code 130, as shells report Ctrl-C.
+    #[must_use]
+    pub fn interrupted() -> Self {
+        Self { code: 130, what: "interrupted".to_owned(), next: None }
+    }
+
+    /// The same with what to do next.
+    #[must_use]
+    pub fn hint(self, next: impl fmt::Display) -> Self {
+        Self { next: Some(next.to_string()), ..self }
+    }
+
+    /// The exit code: 1, 2 or 130.
+    #[must_use]
+    pub const fn code(&self) -> u8 {
+        self.code
+    }
+}
+
+impl fmt::Display for Exit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "error: {}", self.what)?;
+        match &self.next {
+            Some(next) => write!(f, "\n  {}", next.replace('\n', "\n  ")),
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for Exit {}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit.code)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_exit_says_what_and_what_next() {
+        let exit = Exit::user("unknown country 'ZZ'").hint("use a code\nsuch as NO");
+        assert_eq!(exit.to_string(), "error: unknown country 'ZZ'\n  use a code\n  such as NO");
+        assert_eq!((exit.code(), Exit::ours("x").code()), (2, 1));
+    }
+}

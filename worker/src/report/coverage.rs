@@ -1,0 +1,131 @@
+//! What a report may conclude. A question without an answer is a hole in the report, not a good sign, and a report that does
+//! not say so is worse than none: an unscreened name is not a screened-and-clear name.
+
+use osint_activities::model::{Finding, Status};
+use serde::{Deserialize, Serialize};
+
+use crate::workflow::Plan;
+
+/// What was asked and what answered.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Coverage {
+    /// Questions that applied to the subject.
+    pub asked: usize,
+    /// Those that were answered in full, "not found" included.
+    pub answered: usize,
+    /// Those that were not, and what that means.
+    pub gaps: Vec<Gap>,
+    /// Questions of the catalog that do not apply to the subject.
+    pub not_applicable: usize,
+    /// The same in a sentence.
+    pub statement: String,
+}
+
+/// A question without a full answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Gap {
+    /// Name of the source.
+    pub source: String,
+    /// Name of the operation.
+    pub operation: String,
+    /// How far it got.
+    pub status: Status,
+    /// What it means for the conclusions.
+    pub means: String,
+}
+
+impl Coverage {
+    /// The coverage of a plan by its findings, which come in the plan's order.
+    #[must_use]
+    pub fn of(plan: &Plan, findings: &[Finding]) -> Self {
+        let asked = plan.questions.len();
+        let pairs = plan.questions.iter().zip(findings);
+        let gaps: Vec<Gap> = pairs
+            .filter(|(_, finding)| finding.status.is_gap())
+            .map(|(question, finding)| Gap {
+                source: finding.source.clone(),
+                operation: finding.operation.clone(),
+                status: finding.status,
+                means: format!("{}: {}", meaning(finding.status), question.answers),
+            })
+            .collect();
+        let answered = asked - gaps.len();
+        let statement = statement(asked, answered, &gaps);
+        Self { asked, answered, gaps, not_applicable: plan.aside.len(), statement }
+    }
+}
+
+fn meaning(status: Status) -> &'static str {
+    match status {
+        Status::Partial => "known only in part",
+        Status::Cached => "known only as of an earlier date",
+        Status::Pending => "not known yet",
+        Status::NeedsReview => "known only after a person has looked at it",
+        _ => "not known",
+    }
+}
+
+fn statement(asked: usize, answered: usize, gaps: &[Gap]) -> String {
+    if asked == 0 {
+        return "No source of the catalog has a question for this subject; this report supports no conclusion."
+            .to_owned();
+    }
+    if gaps.is_empty() {
+        return format!("All {asked} questions that apply were answered.");
+    }
+    let open: Vec<&str> = gaps.iter().map(|gap| gap.operation.as_str()).collect();
+    format!(
+        "{answered} of the {asked} questions that apply were answered in full. About {} this report supports no conclusion, \
+         neither that something was found nor that nothing was.",
+        open.join(", ")
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use osint_activities::{catalog::operations, model::Subject};
+
+    use super::*;
+    use crate::workflow::plan;
+
+    fn planned() -> Plan {
+        let subject = Subject::new("NO".parse().expect("a country"));
+        plan(Subject { id: Some("923609016".into()), name: Some("Equinor ASA".into()), ..subject }, operations())
+    }
+
+    fn answered(plan: &Plan, status: Status) -> Vec<Finding> {
+        plan.questions.iter().map(|question| Finding::new(&question.source, &question.operation, status)).collect()
+    }
+
+    #[test]
+    fn full_answers_leave_no_gap_and_not_found_is_an_answer() {
+        let plan = planned();
+        for status in [Status::Complete, Status::NotFound] {
+            let coverage = Coverage::of(&plan, &answered(&plan, status));
+            assert_eq!((coverage.answered, coverage.gaps.len()), (plan.questions.len(), 0));
+        }
+    }
+
+    #[test]
+    fn a_gap_names_what_is_not_known_and_nothing_is_called_clean() {
+        let plan = planned();
+        for status in Status::ALL.into_iter().filter(|status| status.is_gap()) {
+            let mut findings = answered(&plan, Status::Complete);
+            let last = findings.len() - 1;
+            findings[last].status = status;
+            let coverage = Coverage::of(&plan, &findings);
+            assert_eq!(coverage.answered, last);
+            assert_eq!(coverage.gaps[0].operation, findings[last].operation);
+            assert!(coverage.gaps[0].means.ends_with(&plan.questions[last].answers));
+            let text = format!("{} {}", coverage.statement, coverage.gaps[0].means).to_lowercase();
+            assert!(coverage.statement.contains("no conclusion"));
+            assert!(!["clean", "clear", "no hits"].iter().any(|word| text.contains(word)), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_subject_that_nobody_covers_is_no_complete_report() {
+        let empty = Plan { questions: Vec::new(), ..planned() };
+        assert!(Coverage::of(&empty, &[]).statement.contains("no conclusion"));
+    }
+}

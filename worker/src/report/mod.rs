@@ -1,0 +1,157 @@
+//! The result of an investigation as one document, and as a page for people.
+
+mod coverage;
+mod render;
+
+use circuit_registry::BreakerView;
+use osint_activities::model::{Finding, Status, Subject};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+pub use coverage::{Coverage, Gap};
+pub use render::{Paint, Table, breakers, page, step};
+
+use crate::workflow::Plan;
+
+/// How complete an investigation is as a whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Overall {
+    /// Every question that applied was answered in full.
+    Complete,
+    /// Some were not; the coverage says which, and what that means.
+    Partial,
+    /// None was, or there was none to ask.
+    Degraded,
+}
+
+/// The result of an investigation: the workflow's output and the document of `--json`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Report {
+    /// The id of the workflow that made it.
+    pub investigation_id: String,
+    /// Whom it is about.
+    pub subject: Subject,
+    /// How complete it is.
+    pub status: Overall,
+    /// What was asked, what answered, and what each gap means.
+    pub coverage: Coverage,
+    /// One per operation of the catalog: those that were asked in the order of the plan, then those that do not apply.
+    pub findings: Vec<Finding>,
+    /// The breakers of the sources that were asked, as they were at the end.
+    pub breakers: Vec<BreakerState>,
+}
+
+impl Overall {
+    /// The spelling of JSON.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Complete => "complete",
+            Self::Partial => "partial",
+            Self::Degraded => "degraded",
+        }
+    }
+}
+
+impl Report {
+    /// Puts a report together. A pure function of its arguments: the workflow calls it.
+    #[must_use]
+    pub fn new(id: &str, plan: &Plan, findings: Vec<Finding>, breakers: Vec<BreakerState>) -> Self {
+        let coverage = Coverage::of(plan, &findings);
+        let status = match (coverage.gaps.is_empty(), coverage.answered) {
+            // Nothing asked is no answer either, however few the gaps.
+            (_, 0) => Overall::Degraded,
+            (true, _) => Overall::Complete,
+            (false, _) => Overall::Partial,
+        };
+        Self { investigation_id: id.to_owned(), subject: plan.subject.clone(), status, coverage, findings, breakers }
+    }
+
+    /// The report as the document of `--json`. Every finding has the same keys there, `null` where it has nothing to say, so
+    /// that a program need not tell an absent key from an empty one.
+    ///
+    /// # Errors
+    /// Never for a report that was read from JSON or made by a workflow.
+    pub fn document(&self) -> serde_json::Result<Value> {
+        let mut document = serde_json::to_value(self)?;
+        let findings = document.get_mut("findings").and_then(Value::as_array_mut).into_iter().flatten();
+        for finding in findings.filter_map(Value::as_object_mut) {
+            for key in ["reason", "started_at", "data"] {
+                finding.entry(key).or_insert(Value::Null);
+            }
+        }
+        Ok(document)
+    }
+
+    /// The findings of questions that applied.
+    pub fn asked(&self) -> impl Iterator<Item = &Finding> {
+        self.findings.iter().filter(|finding| finding.status != Status::NotApplicable)
+    }
+}
+
+/// One breaker in the document.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BreakerState {
+    /// The service it guards.
+    pub service: String,
+    /// `closed`, `open` or `half_open`.
+    pub state: String,
+    /// Milliseconds until an open breaker lets a probe through; `null` when it is not open.
+    pub retry_in_ms: Option<u64>,
+}
+
+impl From<&BreakerView> for BreakerState {
+    fn from(view: &BreakerView) -> Self {
+        Self {
+            service: view.service.to_string(),
+            state: view.state.as_str().to_owned(),
+            retry_in_ms: view.retry_in.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use osint_activities::catalog::operations;
+
+    use super::*;
+    use crate::workflow::plan;
+
+    fn report(status: Status) -> Report {
+        let subject = Subject { id: Some("923609016".into()), ..Subject::new("NO".parse().expect("a country")) };
+        let plan = plan(subject, operations());
+        let findings =
+            plan.questions.iter().map(|question| Finding::new(&question.source, &question.operation, status));
+        let findings = findings.chain(plan.aside.iter().cloned()).collect();
+        let breaker = BreakerState { service: "gleif".into(), state: "half_open".into(), retry_in_ms: None };
+        Report::new("investigation-1", &plan, findings, vec![breaker])
+    }
+
+    #[test]
+    fn the_document_has_every_promised_key() {
+        let document = report(Status::Complete).document().expect("serialisable");
+        for key in ["investigation_id", "subject", "status", "coverage", "findings", "breakers"] {
+            assert!(document.get(key).is_some(), "{key} is missing");
+        }
+        for finding in document["findings"].as_array().expect("a list") {
+            let keys = ["source", "operation", "status", "reason", "attempts", "started_at", "duration_ms", "data"];
+            for key in keys {
+                assert!(finding.get(key).is_some(), "{key} is missing in {finding}");
+            }
+        }
+        assert_eq!(document["breakers"][0]["state"], "half_open");
+        assert_eq!(document["breakers"][0]["retry_in_ms"], Value::Null);
+    }
+
+    #[test]
+    fn the_whole_is_as_good_as_its_parts() {
+        assert_eq!(report(Status::Complete).status, Overall::Complete);
+        assert_eq!(report(Status::NotFound).status, Overall::Complete);
+        assert_eq!(report(Status::Degraded).status, Overall::Degraded);
+        let mut mixed = report(Status::Complete);
+        mixed.findings[0].status = Status::Degraded;
+        let plan = plan(mixed.subject.clone(), operations());
+        assert_eq!(Report::new("x", &plan, mixed.findings, Vec::new()).status, Overall::Partial);
+    }
+}

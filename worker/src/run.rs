@@ -1,0 +1,123 @@
+//! The wiring: everything a worker process starts is started here, and nowhere else.
+
+use std::{net::SocketAddr, pin::pin, sync::Arc, time::Duration};
+
+use circuit_registry::{CircuitRegistry, temporal::CircuitInterceptor};
+use osint_activities::activity::Activities;
+use temporalio_client::Client;
+use temporalio_sdk::{Worker, WorkerOptions};
+use tokio::{
+    signal::unix::{SignalKind, signal},
+    time::{MissedTickBehavior, interval, timeout},
+};
+
+use crate::{
+    admin::{Admin, Pulse, View},
+    exit::Exit,
+    telemetry::Metrics,
+    workflow::{Desk, InvestigationWorkflow},
+};
+
+/// The task queue of workflows and activities, unless told otherwise.
+pub const TASK_QUEUE: &str = "osint";
+
+/// Beyond the grace period, tasks are given up: the server will hand them to another worker.
+const HARD_STOP: Duration = Duration::from_secs(5);
+
+/// How a worker is to run.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// The queue to take tasks from.
+    pub task_queue: String,
+    /// Where the admin server listens; `None` starts none.
+    pub admin: Option<SocketAddr>,
+    /// How long running activities may go on after the worker was told to stop.
+    pub grace: Duration,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { task_queue: TASK_QUEUE.to_owned(), admin: None, grace: Duration::from_secs(10) }
+    }
+}
+
+/// Runs a worker until `script` is done, then stops it gracefully. The script is told where the admin server listens.
+///
+/// # Errors
+/// When the worker cannot start or ends by itself, or what the script returns.
+pub async fn run_until<T, S>(
+    client: Client,
+    registry: CircuitRegistry,
+    activities: Activities,
+    settings: Settings,
+    script: impl FnOnce(Option<SocketAddr>) -> S,
+) -> Result<T, Exit>
+where
+    S: Future<Output = Result<T, Exit>>,
+{
+    let (metrics, runtime) = Metrics::start(&registry)?;
+    let pulse = Pulse::default();
+    let admin = match settings.admin {
+        None => None,
+        Some(address) => {
+            let (registry, metrics) = (registry.clone(), Arc::new(metrics));
+            let view = View { registry, metrics, client: client.clone(), pulse: pulse.clone() };
+            Some(Admin::start(address, view).await?)
+        }
+    };
+    let cannot = |error: &dyn std::fmt::Display| Exit::ours(format!("the worker cannot start: {error}"));
+    let options = WorkerOptions::new(settings.task_queue.as_str())
+        .activity_inbound_interceptor(CircuitInterceptor::new(registry.clone()))
+        .register_activities(activities)
+        .register_activities(Desk::new(registry))
+        .graceful_shutdown_period(settings.grace)
+        .register_workflow::<InvestigationWorkflow>()
+        .map_err(|error| cannot(&error))?
+        .build();
+    let mut worker = Worker::new(&runtime, client, options).map_err(|error| cannot(&error))?;
+
+    let stop = worker.shutdown_handle();
+    let mut running = pin!(worker.run());
+    let mut script = pin!(script(admin.as_ref().map(Admin::address)));
+    let mut turns = interval(Duration::from_secs(1));
+    turns.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let outcome = loop {
+        tokio::select! {
+            ended = &mut running => return Err(ended_early(ended)),
+            outcome = &mut script => break outcome,
+            _ = turns.tick() => pulse.beat(),
+        }
+    };
+    pulse.drain();
+    stop();
+    // The SDK can wait for ever when the server is gone by now; a worker that was told to stop must not.
+    match timeout(settings.grace + HARD_STOP, running).await {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => tracing::warn!(%error, "the worker did not end well"),
+        Err(_) => tracing::warn!("the worker did not end in time; its tasks will be retried elsewhere"),
+    }
+    outcome
+}
+
+fn ended_early(ended: Result<(), temporalio_sdk::WorkerRunError>) -> Exit {
+    match ended {
+        Ok(()) => Exit::ours("the worker has stopped by itself"),
+        Err(error) => Exit::ours(format!("the worker has stopped: {error}"))
+            .hint("check that the namespace exists and that this account may use it"),
+    }
+}
+
+/// Resolves when the process is told to end, by Ctrl-C or by SIGTERM.
+///
+/// # Errors
+/// When the system refuses signal handlers.
+pub async fn told_to_end() -> Result<(), Exit> {
+    let refused = |error: std::io::Error| Exit::ours(format!("cannot listen for signals: {error}"));
+    let mut terminate = signal(SignalKind::terminate()).map_err(refused)?;
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(refused)?;
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+    Ok(())
+}

@@ -1,0 +1,132 @@
+//! The log, and one page of metrics.
+//!
+//! The SDK exports its metrics through a server of its own and takes no registry of ours. So it gets a port on the loopback
+//! that the system chooses, and the admin server puts what it reads there under our own metrics. No family occurs in both:
+//! the SDK's names begin with `temporal_`, ours with `circuit_breaker_`.
+
+use std::{
+    io::IsTerminal,
+    net::{Ipv4Addr, SocketAddr},
+    sync::Arc,
+    time::Duration,
+};
+
+use circuit_registry::CircuitRegistry;
+use prometheus::{Registry, TextEncoder};
+use temporalio_common::telemetry::{
+    PrometheusExporterOptions, TelemetryOptions, metrics::CoreMeter, start_prometheus_metric_exporter,
+};
+use temporalio_sdk::{Runtime, runtime::RuntimeOptions};
+use tokio::task::AbortHandle;
+use tracing_subscriber::EnvFilter;
+
+use crate::exit::Exit;
+
+/// How to write the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
+pub enum LogFormat {
+    /// One line of text per event.
+    #[default]
+    Text,
+    /// One JSON object per event.
+    Json,
+}
+
+/// Starts the log on standard error. `RUST_LOG` wins over `default`, which has `tracing-subscriber`'s filter syntax.
+pub fn init_log(default: &str, format: LogFormat) {
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(default));
+    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    // A second call in the same process keeps the first log, which is what tests want.
+    let _ = match format {
+        LogFormat::Text => builder.with_ansi(std::io::stderr().is_terminal()).try_init(),
+        LogFormat::Json => builder.json().try_init(),
+    };
+}
+
+/// Our metrics and the SDK's.
+#[derive(Debug)]
+pub struct Metrics {
+    ours: Registry,
+    sdk: SocketAddr,
+    exporter: AbortHandle,
+    http: reqwest::Client,
+}
+
+impl Metrics {
+    /// Registers the breakers' metrics and starts the SDK's exporter; the runtime is for every worker of this process.
+    ///
+    /// # Errors
+    /// When the exporter finds no port, or the SDK refuses its options.
+    pub fn start(registry: &CircuitRegistry) -> Result<(Self, Runtime), Exit> {
+        let failed = |what: &str, error: &dyn std::fmt::Display| Exit::ours(format!("cannot start {what}: {error}"));
+        let ours = Registry::new();
+        circuit_registry::prometheus::register(registry, &ours)
+            .map_err(|error| failed("the breakers' metrics", &error))?;
+
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        let options = PrometheusExporterOptions::builder().socket_addr(address).counters_total_suffix(true).build();
+        let server = start_prometheus_metric_exporter(options).map_err(|error| failed("the SDK's metrics", &error))?;
+        let meter: Arc<dyn CoreMeter> = server.meter;
+        let telemetry = TelemetryOptions::builder().metrics(meter).build();
+        let options = RuntimeOptions::builder().telemetry_options(telemetry).build();
+        let options = options.map_err(|error| failed("the Temporal SDK", &error))?;
+        let runtime = Runtime::from_current_tokio(options).map_err(|error| failed("the Temporal SDK", &error))?;
+        let http = reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(2)).build();
+        let http = http.map_err(|error| failed("an HTTP client", &error))?;
+        Ok((Self { ours, sdk: server.bound_addr, exporter: server.abort_handle, http }, runtime))
+    }
+
+    /// The page for Prometheus.
+    ///
+    /// # Errors
+    /// When either half cannot be read; half a page would look like metrics that went away.
+    pub async fn page(&self) -> Result<String, String> {
+        let mut page = TextEncoder::new().encode_to_string(&self.ours.gather()).map_err(|error| error.to_string())?;
+        page.push_str(&self.sdk_page().await?);
+        Ok(page)
+    }
+
+    /// How many polls for tasks of this kind (`workflow_task`, `activity_task`) the SDK has under way.
+    pub async fn polls(&self, kind: &str) -> Result<u64, String> {
+        Ok(polls(&self.sdk_page().await?, kind))
+    }
+
+    async fn sdk_page(&self) -> Result<String, String> {
+        let answer = self.http.get(format!("http://{}/metrics", self.sdk)).send().await;
+        let text = match answer.and_then(reqwest::Response::error_for_status) {
+            Ok(answer) => answer.text().await,
+            Err(error) => Err(error),
+        };
+        text.map_err(|error| format!("the SDK's metrics cannot be read: {error}"))
+    }
+}
+
+impl Drop for Metrics {
+    fn drop(&mut self) {
+        self.exporter.abort();
+    }
+}
+
+/// Sums the gauge of polls over the task queues, sticky ones included.
+fn polls(page: &str, kind: &str) -> u64 {
+    let of_kind = |line: &&str| line.starts_with("temporal_num_pollers{") && line.contains(kind);
+    let values = page.lines().filter(of_kind).filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok());
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a small count, never negative")]
+    values.map(|value| value.max(0.0) as u64).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn polls_are_summed_by_kind() {
+        let page = "# TYPE temporal_num_pollers gauge\n\
+            temporal_num_pollers{poller_type=\"sticky_workflow_task\"} 4\n\
+            temporal_num_pollers{poller_type=\"workflow_task\"} 1\n\
+            temporal_num_pollers{poller_type=\"activity_task\"} 5\n\
+            temporal_other{poller_type=\"activity_task\"} 9\n";
+        assert_eq!((polls(page, "workflow_task"), polls(page, "activity_task"), polls(page, "nexus_task")), (5, 5, 0));
+        assert_eq!(polls("", "activity_task"), 0);
+    }
+}

@@ -1,0 +1,158 @@
+//! The investigation of one company: every applicable question at once, each on its own.
+
+#![allow(missing_docs, reason = "the SDK's macros make constants that cannot be documented")]
+
+use std::{collections::BTreeSet, time::Duration};
+
+use osint_activities::model::{Ask, Finding, Status, Subject};
+use serde::{Deserialize, Serialize};
+use temporalio_common::{
+    ActivityCloseTimeouts, ActivityDefinition, RetryPolicy,
+    error::{ActivityExecutionError, ApplicationFailure},
+    protos::temporal::api::failure::v1::failure::FailureInfo,
+};
+use temporalio_sdk::{
+    ActivityOptions, LocalActivityOptions, WorkflowContext, WorkflowContextView, WorkflowResult, workflows::join_all,
+};
+use temporalio_workflow::{workflow, workflow_methods};
+
+use super::{
+    desk::Desk,
+    finding::{Span, degraded},
+    plan::Question,
+};
+use crate::report::Report;
+
+/// One attempt. Longer than any upstream's own timeout, so that it is the breaker that judges a slow upstream.
+const ATTEMPT: Duration = Duration::from_secs(60);
+
+/// One question, with all its attempts and waits. Past this the report is better off without the answer.
+const QUESTION: Duration = Duration::from_secs(150);
+
+/// Attempts per question, unless a breaker or a refusal ends them earlier.
+const ATTEMPTS: u32 = 3;
+
+/// Desk work takes no time; the limit only ends a worker that hangs.
+const DESK: Duration = Duration::from_secs(10);
+
+/// Investigates a company and reports. Fails only for a subject that cannot be investigated at all.
+#[workflow]
+#[derive(Default)]
+pub struct InvestigationWorkflow {
+    steps: Vec<Step>,
+}
+
+/// The progress of one question, as the query `progress` shows it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Step {
+    /// Name of the source.
+    pub source: String,
+    /// Name of the operation.
+    pub operation: String,
+    /// Its outcome; `None` while it is being asked.
+    pub status: Option<Status>,
+    /// Why it is not simply complete.
+    pub reason: Option<String>,
+    /// How long the last attempt took, in milliseconds.
+    pub duration_ms: u64,
+}
+
+impl Step {
+    fn asking(question: &Question) -> Self {
+        let (source, operation) = (question.source.clone(), question.operation.clone());
+        Self { source, operation, status: None, reason: None, duration_ms: 0 }
+    }
+
+    fn settle(&mut self, finding: &Finding) {
+        self.status = Some(finding.status);
+        self.reason.clone_from(&finding.reason);
+        self.duration_ms = finding.duration_ms;
+    }
+}
+
+#[workflow_methods]
+impl InvestigationWorkflow {
+    /// Plans, asks everything at once, and reports. The order of the findings is the order of the plan.
+    #[run]
+    pub async fn run(ctx: &mut WorkflowContext<Self>, subject: Subject) -> WorkflowResult<Report> {
+        let opened = ctx.execute_local_activity(Desk::open_file, subject, desk_options(3)).await;
+        let plan = opened.map_err(|error| refusal(&error))?;
+        ctx.state_mut(|state| state.steps = plan.questions.iter().map(Step::asking).collect());
+
+        let questions = plan.questions.iter().enumerate();
+        let mut findings = join_all(questions.map(|(n, question)| ask(ctx, n, question, &plan.subject))).await;
+        findings.extend(plan.aside.iter().cloned());
+
+        let names: BTreeSet<_> = plan.questions.iter().map(|question| question.breaker.clone()).collect();
+        let names: Vec<_> = names.into_iter().collect();
+        // A report without the breakers is still a report.
+        let breakers =
+            ctx.execute_local_activity(Desk::read_breakers, names, desk_options(1)).await.unwrap_or_default();
+        Ok(Report::new(ctx.workflow_id(), &plan, findings, breakers))
+    }
+
+    /// Live progress, question by question.
+    #[query]
+    pub fn progress(&self, _ctx: &WorkflowContextView) -> Vec<Step> {
+        self.steps.clone()
+    }
+}
+
+/// Puts one question and waits for what becomes of it. Whatever goes wrong, the result is a finding.
+async fn ask(
+    ctx: &WorkflowContext<InvestigationWorkflow>,
+    index: usize,
+    question: &Question,
+    subject: &Subject,
+) -> Finding {
+    let from = ctx.workflow_time();
+    let call = Asked(question.operation.clone());
+    let finding = match ctx.execute_activity(call, Ask::from(subject.clone()), question_options(question)).await {
+        Ok(finding) => finding,
+        Err(error) => degraded(question, &error, Span { from, to: ctx.workflow_time() }),
+    };
+    ctx.state_mut(|state| state.steps[index].settle(&finding));
+    finding
+}
+
+/// An operation by the name that the plan recorded, which the present catalog may no longer have.
+struct Asked(String);
+
+impl ActivityDefinition for Asked {
+    type Input = Ask;
+    type Output = Finding;
+
+    fn name(&self) -> &str {
+        &self.0
+    }
+}
+
+fn question_options(question: &Question) -> ActivityOptions {
+    let timeouts =
+        ActivityCloseTimeouts::ScheduleAndStartToClose { schedule_to_close: QUESTION, start_to_close: ATTEMPT };
+    let retries = RetryPolicy::builder()
+        .initial_interval(Duration::from_millis(500))
+        .backoff_coefficient(2.0)
+        .maximum_interval(Duration::from_secs(5))
+        .maximum_attempts(ATTEMPTS)
+        .build();
+    ActivityOptions::with_close_timeouts(timeouts).retry_policy(retries).summary(question.answers.clone()).build()
+}
+
+fn desk_options(attempts: u32) -> LocalActivityOptions {
+    let retries = RetryPolicy::builder().maximum_attempts(attempts).build();
+    LocalActivityOptions::builder().retry_policy(retries).schedule_to_close_timeout(DESK).build()
+}
+
+/// The end of an investigation that never began, with the reason where the starter finds it.
+fn refusal(error: &ActivityExecutionError) -> ApplicationFailure {
+    let (type_name, message) = match error.failure() {
+        Some(failure) => match &failure.failure_info {
+            Some(FailureInfo::ApplicationFailureInfo(info)) => (info.r#type.clone(), failure.message.clone()),
+            _ => (String::new(), failure.message.clone()),
+        },
+        None => (String::new(), error.to_string()),
+    };
+    let type_name = if type_name.is_empty() { "PlanningFailed".to_owned() } else { type_name };
+    ApplicationFailure::builder(message).type_name(type_name).non_retryable(true).build()
+}
