@@ -19,7 +19,8 @@ pub fn examine(adapters: &[Box<dyn Adapter>]) -> Vec<Vec<Outcome>> {
     })
 }
 
-fn mark(outcome: &Outcome) -> &'static str {
+/// The cell of an outcome.
+pub fn mark(outcome: &Outcome) -> &'static str {
     match outcome {
         Outcome::Pass => "pass",
         Outcome::Fail(_) => "**FAIL**",

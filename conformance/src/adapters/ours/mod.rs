@@ -40,8 +40,8 @@ impl Adapter for Ours {
         Clock::Virtual
     }
 
-    fn lacks(&self, _: Feature) -> Option<&'static str> {
-        None
+    fn lacks(&self, feature: Feature) -> Option<&'static str> {
+        (feature == Feature::Snapshot).then_some(super::why::SNAPSHOT)
     }
 
     fn build(&self, policy: &Policy, _speed: u32) -> Box<dyn Guard> {
