@@ -30,11 +30,12 @@ fn main() {
 
 type Section = fn(&mut Vec<Target>);
 
-const SECTIONS: [(&str, Section); 5] = [
+const SECTIONS: [(&str, Section); 6] = [
     ("closed", closed),
     ("rejected", rejected),
     ("look-up", look_up),
     ("windows", windows_of_any_size),
+    ("policies", other_policies),
     ("context", in_a_call_context),
 ];
 
@@ -116,7 +117,8 @@ fn closed(targets: &mut Vec<Target>) {
 }
 
 fn rejected(targets: &mut Vec<Target>) {
-    let table = Table::measure("Rejected", [ours::calls(Scene::Rejected)].into_iter().chain(rivals(Scene::Rejected)));
+    let ours = [ours::calls(Scene::Rejected), ours::calls_of_a_long_name(Scene::Rejected)];
+    let table = Table::measure("Rejected", ours.into_iter().chain(rivals(Scene::Rejected)));
     let (ours, floor) = (table.ours(), table.floor(Form::Future));
     let (name, fastest) = table.fastest(over_one).expect("there are published crates");
     let what = format!("rejected call over the bare call: {name}");
@@ -131,7 +133,7 @@ fn look_up(targets: &mut Vec<Target>) {
     let subjects = ours::lookups().into_iter().chain([ours::calls(Scene::Closed)]).chain(rivals(Scene::Closed));
     let table = Table::measure("Look-up by name", subjects);
     let call = table.ours().one;
-    let (name, fastest) = table.fastest(over_one).expect("there are published crates");
+    let (name, fastest) = table.fastest(|cost, _| Some(cost.one)).expect("there are published crates");
     for (subject, cost) in table.subjects.iter().zip(&table.costs).filter(|(subject, _)| is_look_up(subject)) {
         let what = format!("{} over Breaker::call: the whole call of {name}", subject.name);
         targets.push(Target::at_most(what, "ns", cost.one - call, fastest));
@@ -159,6 +161,11 @@ fn windows_of_any_size(targets: &mut Vec<Target>) {
         targets.push(Target::at_most(what, "ns", most, cheapest / 3.0));
         targets.push(Target::at_most(format!("{name}: dearest fill : cheapest fill"), "×", most / least, FLAT));
     }
+}
+
+/// For information: what else a policy may ask for. No target is about it.
+fn other_policies(_: &mut Vec<Target>) {
+    Table::measure("Closed, successful, with more in the policy", ours::policies());
 }
 
 /// For information: what the look for a surrounding call context adds. No target is about it.

@@ -1,6 +1,6 @@
 //! Ours, through the calls that everybody uses: `Breaker::call` and `CircuitRegistry::call`.
 
-use std::{fmt::Write, hint::black_box};
+use std::{fmt::Write, hint::black_box, sync::Arc};
 
 use circuit_registry::{BreakersConfig, CallContext, CircuitRegistry, Classify, Verdict};
 
@@ -49,6 +49,43 @@ pub fn calls(scene: Scene) -> Subject {
     }
     let breaker = registry.breaker("upstream");
     Subject::new(NAME, Form::Future, scene, move |n| awaited!(n, breaker.call(work())))
+}
+
+/// The same with a name too long to be copied by value: a rejection shares it.
+pub fn calls_of_a_long_name(scene: Scene) -> Subject {
+    const LONG: &str = "a-service-with-a-name-longer-than-most";
+    let registry = registry(&format!("services:\n  {LONG}: {CONSECUTIVE}\n"));
+    if scene == Scene::Rejected {
+        trip(&registry, LONG);
+    }
+    let breaker = registry.breaker(LONG);
+    Subject::new("circuit-registry, long name", Form::Future, scene, move |n| awaited!(n, breaker.call(work())))
+}
+
+/// The same with what else a policy may ask for, on tokio's timer where it needs one.
+pub fn policies() -> Vec<Subject> {
+    let runtime =
+        Arc::new(tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime for its timer"));
+    [
+        ("timeout", "timeout: 2500ms"),
+        ("bulkhead", "bulkhead: { max_concurrent: 40 }"),
+        ("retry budget", "retry: { max_attempts: 3, budget: 20% }"),
+        ("rate limit", "rate_limit: 1000000/ms"),
+        (
+            "all of them",
+            "timeout: 2500ms, bulkhead: { max_concurrent: 40 }, retry: { budget: 20% }, rate_limit: 1000000/ms",
+        ),
+    ]
+    .into_iter()
+    .map(|(name, keys)| {
+        let breaker = registry_of(&format!("{{ fail_max: 5, reset_timeout: 24h, {keys} }}")).breaker("upstream");
+        let runtime = Arc::clone(&runtime);
+        Subject::new(format!("circuit-registry, {name}"), Form::Future, Scene::Closed, move |n| {
+            let _timer = runtime.enter();
+            awaited!(n, breaker.call(work()))
+        })
+    })
+    .collect()
 }
 
 /// The same within a [`CallContext`], as in a Temporal activity. From then on every call of the process looks for one, so
