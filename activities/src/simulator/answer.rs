@@ -58,6 +58,14 @@ impl Answer {
         Answer::text(status, "text/html; charset=utf-8", body)
     }
 
+    /// A SOAP 1.1 envelope around this content.
+    pub(super) fn soap(status: u16, content: &str) -> Answer {
+        let namespace = "http://schemas.xmlsoap.org/soap/envelope/";
+        let open = format!(r#"<?xml version="1.0" encoding="UTF-8"?><env:Envelope xmlns:env="{namespace}">"#);
+        let body = format!("{open}<env:Header/><env:Body>{content}</env:Body></env:Envelope>");
+        Answer::text(status, "text/xml; charset=utf-8", &body)
+    }
+
     /// Any text with its content type.
     pub(super) fn text(status: u16, content_type: &str, body: &str) -> Answer {
         Answer::bytes(status, content_type, Cow::Owned(body.as_bytes().to_vec()))

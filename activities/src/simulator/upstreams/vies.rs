@@ -189,17 +189,10 @@ fn status(call: &Call) -> Answer {
     Answer::ok(json!({"vow": {"available": true}, "countries": countries}))
 }
 
-fn soap(status: u16, content: &str) -> Answer {
-    let envelope = "http://schemas.xmlsoap.org/soap/envelope/";
-    let body =
-        format!(r#"<env:Envelope xmlns:env="{envelope}"><env:Header/><env:Body>{content}</env:Body></env:Envelope>"#);
-    Answer::text(status, "text/xml; charset=utf-8", &body)
-}
-
 fn check_soap(call: &Call) -> Answer {
     let fault = |status, code: &str| {
         let code = escape(code);
-        soap(
+        Answer::soap(
             status,
             &format!("<env:Fault><faultcode>env:Server</faultcode><faultstring>{code}</faultstring></env:Fault>"),
         )
@@ -217,7 +210,7 @@ fn check_soap(call: &Call) -> Answer {
         Outcome::Code(code) => return fault(200, &code),
     };
     let (name, address) = (escape(&name), escape(&address));
-    soap(
+    Answer::soap(
         200,
         &format!(
             "<ns2:checkVatResponse xmlns:ns2=\"urn:ec.europa.eu:taxud:vies:services:checkVat:types\">\
