@@ -39,7 +39,7 @@ pub(super) struct Answer {
     status: u16,
     headers: Vec<(&'static str, String)>,
     payload: Payload,
-    callback: Option<(String, Value)>,
+    callback: Option<Box<(String, Value)>>,
 }
 
 impl Answer {
@@ -105,13 +105,13 @@ impl Answer {
 
     /// The document is also posted to this URL, after the answer.
     pub(super) fn with_callback(mut self, url: String, document: Value) -> Answer {
-        self.callback = Some((url, document));
+        self.callback = Some(Box::new((url, document)));
         self
     }
 
     /// What is to be posted where after this answer.
     pub(super) fn take_callback(&mut self) -> Option<(String, Value)> {
-        self.callback.take()
+        self.callback.take().map(|callback| *callback)
     }
 
     /// The status code.

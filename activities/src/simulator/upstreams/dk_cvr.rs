@@ -66,7 +66,7 @@ fn company(call: &Call) -> Answer {
     }
     let name = call.query("name").or_else(|| call.query("search")).unwrap_or_default();
     let wanted = |record: &Value| match vat {
-        Some(vat) => record["vat"].to_string() == vat,
+        Some(vat) => vat.parse().is_ok_and(|vat: u64| record["vat"] == vat),
         None => matches(record["name"].as_str().unwrap_or_default(), name),
     };
     let status = if call.scenario("not_found_404").is_some() { 404 } else { 200 };

@@ -30,7 +30,8 @@ fn autocomplete(call: &Call) -> Answer {
         all.map(str::to_owned).collect::<Vec<_>>()
     };
     let wanted = |company: &Value| {
-        company["reg_code"].to_string() == query || names(company).iter().any(|name| matches(name, query))
+        query.parse().is_ok_and(|code: u64| company["reg_code"] == code)
+            || names(company).iter().any(|name| matches(name, query))
     };
     let all = call.record("/companies.json").and_then(|all| all.as_array().cloned()).unwrap_or_default();
     let found = page(all.into_iter().filter(wanted).collect(), 0, MOST);

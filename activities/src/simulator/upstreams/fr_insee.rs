@@ -112,7 +112,7 @@ fn search(call: &Call) -> Answer {
     }
     // `field:value`, the value in quotes or not.
     let query = call.query("q").unwrap_or_default();
-    let Some((field, value)) = query.split_once(':').filter(|_| query.matches('"').count() % 2 == 0) else {
+    let Some((field, value)) = query.split_once(':').filter(|_| query.matches('"').count().is_multiple_of(2)) else {
         return error(400, "Erreur de syntaxe dans le paramètre q=");
     };
     let (field, value) = (field.trim(), value.trim().trim_matches('"'));

@@ -111,7 +111,7 @@ fn rpo_search(call: &Call) -> Answer {
 }
 
 fn rpo_entity(call: &Call) -> Answer {
-    let wanted = |record: &Value| record["id"].to_string() == call.captured(0);
+    let wanted = |record: &Value| call.captured(0).parse().is_ok_and(|id: u64| record["id"] == id);
     let found = call.records("registry_sk_rpo/").into_iter().find(wanted);
     found.map_or_else(|| Answer::json(404, json!({"message": "Not Found"})), Answer::ok)
 }
