@@ -97,12 +97,12 @@ impl Books {
     }
 
     /// The digest that lets most calls do without these books. `always_timed`: calls are measured whatever the policy.
-    pub(crate) fn digest(&self, always_timed: bool) -> (Word, Option<Tick>) {
+    pub(crate) fn digest(&self, now: Tick, always_timed: bool) -> (Word, Option<Tick>) {
         let mut word = Word::new(self.machine.generation());
         if always_timed || self.policy.trip.window.as_ref().is_some_and(|w| w.slow.is_some()) {
             word = word.timed();
         }
-        if !self.control.is_empty() || self.policy.mode != Mode::Enforce {
+        if !self.control.is_idle(now) || self.policy.mode != Mode::Enforce {
             return (word, None);
         }
         let policy = &self.policy;
@@ -204,7 +204,8 @@ impl Books {
             self.occupied = self.occupied.saturating_sub(1);
         }
         if ticket.entry == Entry::Bypass {
-            return (Settlement::Counted, None);
+            let current = ticket.generation == self.machine.generation();
+            return (if current { Settlement::Counted } else { Settlement::Late }, None);
         }
         let mode = self.mode(now);
         let policy = self.policy.clone();
@@ -235,8 +236,8 @@ impl Books {
     pub(crate) fn release(&mut self, who: Option<&str>, now: Tick) -> Option<Option<Notice>> {
         let before = self.state(now);
         let any = match who {
-            Some(who) => self.control.release(who),
-            None => self.control.release_all(),
+            Some(who) => self.control.release(who, now),
+            None => self.control.release_all(now),
         };
         any.then(|| self.operated(before, now))
     }
@@ -252,12 +253,15 @@ impl Books {
         if self.policy == *policy {
             return None;
         }
-        let before = self.state(now);
+        let (before, mode) = (self.state(now), self.mode(now));
         self.machine.reconfigure(&self.policy, policy);
         if self.policy.rate_limit != policy.rate_limit {
             self.limiter = policy.rate_limit.as_ref().map(|limit| Box::new(Limiter::new(limit)));
         }
         self.policy = policy.clone();
+        if self.mode(now) != mode && matches!(self.mode(now), Mode::ForceClosed | Mode::ForceOpen) {
+            self.machine.disown_calls(now);
+        }
         Some(self.operated(before, now))
     }
 
@@ -280,7 +284,7 @@ impl Books {
 fn notice(mode: Mode, transition: Transition) -> Option<Notice> {
     match mode {
         Mode::Enforce => Some(Notice::Transition(transition)),
-        _ if transition.to == State::Open => Some(Notice::WouldOpen(transition)),
-        _ => None,
+        Mode::Observe if transition.to == State::Open => Some(Notice::WouldOpen(transition)),
+        Mode::Observe | Mode::ForceClosed | Mode::ForceOpen => None,
     }
 }

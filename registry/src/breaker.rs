@@ -245,6 +245,15 @@ struct Receipt {
     expires: Option<Tick>,
 }
 
+/// Why a call that may wait does not start now.
+enum NotNow {
+    Rejected(Rejection),
+    /// The bulkhead is full, and there may be a place within this time.
+    Queue {
+        max_wait: Duration,
+    },
+}
+
 /// A call that runs. Its end is settled, whatever the end is.
 struct Running<'a> {
     core: &'a Core,
@@ -328,7 +337,7 @@ impl Core {
             freed: Notify::new(),
             hub,
         };
-        core.publish(&core.lock_all().books);
+        core.publish(&core.lock_all().books, core.hub.clock.now());
         core
     }
 
@@ -392,7 +401,7 @@ impl Core {
     fn try_enter(&self) -> Result<Receipt, Rejection> {
         match self.enter_by_gate() {
             Some(answer) => answer,
-            None => self.try_enter_booked().map_err(|refusal| self.reject(refusal)),
+            None => self.ask().map_err(|(refusal, _locked)| self.reject(refusal)),
         }
     }
 
@@ -406,55 +415,66 @@ impl Core {
     /// Asks the books; where the bulkhead is full, waits as long as the policy says and asks again from the first step.
     #[cold]
     async fn enter_booked(&self) -> Result<Receipt, Rejection> {
-        let refusal = match self.try_enter_booked() {
+        let max_wait = match self.ask_or_queue() {
             Ok(receipt) => return Ok(receipt),
-            Err(refusal) => refusal,
+            Err(NotNow::Rejected(rejection)) => return Err(rejection),
+            Err(NotNow::Queue { max_wait }) => max_wait,
         };
-        let max_wait = self.lock().policy.bulkhead.map_or(Duration::ZERO, |b| b.max_wait);
-        let can_wait = tokio::runtime::Handle::try_current().is_ok();
-        if !matches!(refusal, Refusal::BulkheadFull { .. }) || max_wait.is_zero() || !can_wait {
-            return Err(self.reject(refusal));
-        }
         let wait = async {
             loop {
                 let mut freed = pin!(self.freed.notified());
                 freed.as_mut().enable(); // a place freed from here on is not missed
-                match self.try_enter_booked() {
-                    Err(Refusal::BulkheadFull { .. }) => freed.await,
-                    answer => return answer,
+                match self.ask_or_queue() {
+                    Ok(receipt) => return Ok(receipt),
+                    Err(NotNow::Rejected(rejection)) => return Err(rejection),
+                    Err(NotNow::Queue { .. }) => freed.await,
                 }
             }
         };
         match tokio::time::timeout(max_wait, wait).await {
             Ok(Ok(receipt)) => Ok(receipt),
-            Ok(Err(refusal)) => {
+            Ok(Err(rejection)) => {
                 self.freed.notify_one(); // the place we were woken for is still free
-                Err(self.reject(refusal))
+                Err(rejection)
             }
-            Err(_) => Err(self.reject(refusal)),
+            Err(_) => self.ask().map_err(|(refusal, _locked)| self.reject(refusal)),
         }
     }
 
-    fn try_enter_booked(&self) -> Result<Receipt, Refusal> {
+    fn ask_or_queue(&self) -> Result<Receipt, NotNow> {
+        self.ask().map_err(|(refusal, behind)| {
+            let max_wait = behind.books.policy.bulkhead.map_or(Duration::ZERO, |b| b.max_wait);
+            let may_wait = !max_wait.is_zero() && tokio::runtime::Handle::try_current().is_ok();
+            if matches!(refusal, Refusal::BulkheadFull { .. }) && may_wait {
+                NotNow::Queue { max_wait }
+            } else {
+                NotNow::Rejected(self.reject(refusal))
+            }
+        })
+    }
+
+    /// Asks the books. A refusal comes with the lock still held, so that it is announced in its turn.
+    fn ask(&self) -> Result<Receipt, (Refusal, MutexGuard<'_, Behind>)> {
         let attempt = CallContext::with_current(|c| c.attempt).unwrap_or(1);
         let now = self.hub.clock.now();
         let mut behind = self.lock_all();
         let (answer, notice) = behind.books.admit(now, attempt);
-        self.publish(&behind.books);
-        let timeout = behind.books.policy.timeout;
-        if let Ok(ticket) = &answer {
-            self.lanes.bump(Slot::current(), Counter::Admitted);
-            self.announce(now, notice);
-            if self.hub.announcer.wants_calls {
-                let probe = ticket.entry == Entry::Probe;
-                self.hub.announcer.announce(&self.name, now, EventKind::Admitted { probe });
-            }
+        self.publish(&behind.books, now);
+        let ticket = match answer {
+            Ok(ticket) => ticket,
+            Err(refusal) => return Err((refusal, behind)),
+        };
+        self.lanes.bump(Slot::current(), Counter::Admitted);
+        self.announce(now, notice);
+        if self.hub.announcer.wants_calls {
+            let probe = ticket.entry == Entry::Probe;
+            self.hub.announcer.announce(&self.name, now, EventKind::Admitted { probe });
         }
-        drop(behind);
-        let ticket = answer?;
-        Ok(Receipt { way: Way::Booked(ticket), started: Some(now), expires: timeout.map(|time| now.after(time)) })
+        let expires = behind.books.policy.timeout.map(|time| now.after(time));
+        Ok(Receipt { way: Way::Booked(ticket), started: Some(now), expires })
     }
 
+    /// Counts and announces a refusal; under the lock.
     fn reject(&self, refusal: Refusal) -> Rejection {
         let service = self.name.clone();
         let counted = match refusal {
@@ -535,11 +555,11 @@ impl Core {
         let Behind { books, draws } = &mut *behind;
         let sample: Sample = books.sample(verdict, not_before, took);
         let (settlement, notice) = books.settle(ticket, sample, now, draws.next());
-        self.publish(books);
-        self.announce(now, notice);
+        self.publish(books, now);
         if self.hub.announcer.wants_calls {
             self.hub.announcer.announce(&self.name, now, EventKind::Settled { verdict, settlement, took });
         }
+        self.announce(now, notice);
         drop(behind);
         if ticket.placed {
             self.freed.notify_one();
@@ -614,7 +634,7 @@ impl Core {
         let now = self.hub.clock.now();
         let mut behind = self.lock_all();
         let (notice, told) = change(&mut behind.books, now);
-        self.publish(&behind.books);
+        self.publish(&behind.books, now);
         if let Some(told) = told {
             self.hub.announcer.announce(&self.name, now, told);
         }
@@ -639,12 +659,12 @@ impl Core {
         Locked(self.lock_all())
     }
 
-    fn publish(&self, books: &Books) {
+    fn publish(&self, books: &Books, now: Tick) {
         // Who wants to hear of every call gets every call through the books.
         let (word, deadline) = if self.hub.announcer.wants_calls {
             (Word::new(books.machine.generation()), None)
         } else {
-            books.digest(self.hub.measured)
+            books.digest(now, self.hub.measured)
         };
         self.gate.publish(word, deadline);
     }
@@ -681,7 +701,7 @@ impl Core {
         let now = self.hub.clock.now();
         let books = self.lock();
         self.lanes.in_flight() == 0
-            && books.control.is_empty()
+            && books.control.is_idle(now)
             && books.policy.mode == Mode::Enforce
             && books.machine.is_closed()
             && books.machine.state(now) == State::Closed

@@ -70,20 +70,20 @@ impl Control {
     }
 
     /// Lets go of everything `who` holds. Whether that was anything.
-    pub(crate) fn release(&mut self, who: &str) -> bool {
-        let before = self.holds.len();
-        self.holds.retain(|h| h.who != who);
-        self.holds.len() != before
+    pub(crate) fn release(&mut self, who: &str, now: Tick) -> bool {
+        let any = self.in_force(now).any(|h| h.who == who);
+        self.holds.retain(|h| h.holds(now) && h.who != who);
+        any
     }
 
     /// Lets go of everything. Whether that was anything.
-    pub(crate) fn release_all(&mut self) -> bool {
-        !std::mem::take(&mut self.holds).is_empty()
+    pub(crate) fn release_all(&mut self, now: Tick) -> bool {
+        std::mem::take(&mut self.holds).iter().any(|h| h.holds(now))
     }
 
-    /// No override is stored, expired or not: the mode cannot change by time alone.
-    pub(crate) const fn is_empty(&self) -> bool {
-        self.holds.is_empty()
+    /// No override is in force, and none will be by time alone.
+    pub(crate) fn is_idle(&self, now: Tick) -> bool {
+        self.in_force(now).next().is_none()
     }
 
     /// The mode at `now`, and the override that made it so.
@@ -121,9 +121,9 @@ mod tests {
         let mut control = Control::default();
         control.hold(Mode::ForceOpen, Override::new("alice", "a"), at(0));
         control.hold(Mode::ForceOpen, Override::new("bob", "b"), at(0));
-        assert!(control.release("alice"));
+        assert!(control.release("alice", at(1)));
         assert_eq!(control.mode(Mode::Enforce, at(1)).0, Mode::ForceOpen);
-        assert!(control.release("bob") && !control.release("bob"));
+        assert!(control.release("bob", at(1)) && !control.release("bob", at(1)));
         assert_eq!(control.mode(Mode::Enforce, at(1)).0, Mode::Enforce);
     }
 
@@ -135,7 +135,10 @@ mod tests {
         assert_eq!(control.mode(Mode::Observe, at(59)).0, Mode::ForceOpen);
         assert_eq!(control.forced_open_until(at(59)), Some(at(60)));
         assert_eq!(control.mode(Mode::Observe, at(60)).0, Mode::ForceClosed);
-        control.release("bob");
+        assert!(
+            control.release("bob", at(60)) && !control.release("alice", at(60)),
+            "what has ended cannot be released"
+        );
         assert_eq!(control.mode(Mode::Observe, at(60)).0, Mode::Observe);
     }
 

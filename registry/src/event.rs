@@ -87,6 +87,8 @@ pub trait Observer: Send + Sync {
 
     /// Whether this observer wants to hear of every single call (admitted, rejected, settled), and not only of
     /// transitions, overrides and reloads. Hearing of every call takes breakers off their lock-free path.
+    ///
+    /// Asked once, when the registry is built.
     fn wants_calls(&self) -> bool {
         true
     }
@@ -108,7 +110,8 @@ pub(crate) struct Announcer {
 impl Announcer {
     /// Starts the thread that serves `observers`. It ends when the last announcer is gone.
     pub(crate) fn start(observers: Vec<Arc<dyn Observer>>, clock: Clock, wall: Arc<dyn WallClock>) -> Self {
-        let wants_calls = observers.iter().any(|o| o.wants_calls());
+        let observers: Vec<_> = observers.into_iter().map(|observer| (observer.wants_calls(), observer)).collect();
+        let wants_calls = observers.iter().any(|(wants_calls, _)| *wants_calls);
         let dropped = Arc::new(AtomicU64::new(0));
         if observers.is_empty() {
             return Self { queue: None, dropped, wants_calls };
@@ -151,7 +154,7 @@ impl fmt::Debug for Announcer {
     }
 }
 
-fn serve(events: &Receiver<Message>, observers: &[Arc<dyn Observer>], clock: Clock, wall: &dyn WallClock) {
+fn serve(events: &Receiver<Message>, observers: &[(bool, Arc<dyn Observer>)], clock: Clock, wall: &dyn WallClock) {
     while let Ok(message) = events.recv() {
         let (service, tick, kind) = match message {
             Message::Flush(done) => {
@@ -166,7 +169,7 @@ fn serve(events: &Receiver<Message>, observers: &[Arc<dyn Observer>], clock: Clo
         let event = Event { service, at: at.unwrap_or(SystemTime::UNIX_EPOCH), kind };
         let of_a_call =
             matches!(event.kind, EventKind::Admitted { .. } | EventKind::Rejected(_) | EventKind::Settled { .. });
-        for observer in observers.iter().filter(|o| !of_a_call || o.wants_calls()) {
+        for (_, observer) in observers.iter().filter(|(wants_calls, _)| *wants_calls || !of_a_call) {
             // A panic is the observer's own affair; the panic hook has reported it.
             let _ = catch_unwind(AssertUnwindSafe(|| observer.on_event(&event)));
         }

@@ -328,6 +328,7 @@ impl Machine {
             Verdict::Success if !sample.slow => *good += 1,
             Verdict::Success | Verdict::Failure => *bad += 1,
         }
+        self.consecutive = if sample.verdict == Verdict::Success { 0 } else { self.consecutive.saturating_add(1) };
         *since = now;
         let (succeeded, failed) = (*good, *bad);
         let permits = policy.half_open.permits.get();

@@ -324,8 +324,9 @@ impl Shared {
     }
 
     fn cores(&self) -> BTreeMap<ServiceName, Arc<Core>> {
-        let configured = self.table().iter().map(|core| (core.name.clone(), core.clone()));
+        // First the lock, under which names change sides, then the table: so a name on its way is found on one of them.
         let dynamic = self.dynamic.read().unwrap_or_else(PoisonError::into_inner);
+        let configured = self.table().iter().map(|core| (core.name.clone(), core.clone()));
         dynamic.iter().map(|(name, known)| (name.clone(), known.core.clone())).chain(configured).collect()
     }
 }
