@@ -1,11 +1,9 @@
-//! What a user of the library sees, on paused time. The state machine's fine print is tested in `machine`; real services
-//! are not touched here.
+//! What a user of `call` and `acquire` sees, on paused time. The cases of the contract are in `cases`; real services are not
+//! touched here.
 
 use std::{io, time::Duration};
 
-use circuit_registry::{
-    BreakersConfig, CallContext, CallError, CircuitRegistry, Override, Rejection, Settlement, State, Verdict,
-};
+use circuit_registry::{BreakersConfig, CallContext, CallError, CircuitRegistry, Rejection, State, Verdict};
 use tokio::time::{Instant, advance, sleep};
 
 fn registry(yaml: &str) -> CircuitRegistry {
@@ -39,34 +37,6 @@ async fn opens_rejects_probes_and_closes() {
     assert_eq!(registry.breaker("s").view().state, State::HalfOpen, "exactly at the deadline counts as after");
     ok(&registry, "s").await.expect("the probe passes");
     assert_eq!(registry.breaker("s").view().state, State::Closed);
-}
-
-#[tokio::test(start_paused = true)]
-async fn hung_calls_time_out_and_open() {
-    let registry = registry("services: { s: { fail_max: 3, timeout: 5s } }");
-    let calls: Vec<_> = (0..3).map(|_| registry.breaker("s")).collect();
-    let hung = calls.iter().map(|b| b.call(std::future::pending::<Result<(), io::Error>>()));
-    for result in futures::future::join_all(hung).await {
-        assert!(matches!(result, Err(CallError::TimedOut { after, .. }) if after == Duration::from_secs(5)));
-    }
-    assert_eq!(registry.breaker("s").view().state, State::Open);
-    assert_eq!(registry.breaker("s").view().calls.timed_out, 3);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_callers_cancellation_is_neutral_unless_the_timeout_was_over() {
-    let registry = registry("services: { s: { fail_max: 3, timeout: 5s } }");
-    for _ in 0..100 {
-        let call = registry.call("s", std::future::pending::<Result<(), io::Error>>());
-        let _ = tokio::time::timeout(Duration::from_secs(1), call).await.expect_err("cancelled");
-    }
-    let view = registry.breaker("s").view();
-    assert_eq!((view.state, view.consecutive_failures, view.in_flight), (State::Closed, 0, 0));
-
-    let permit = registry.breaker("s").acquire().await.unwrap();
-    advance(Duration::from_secs(5)).await;
-    drop(permit);
-    assert_eq!(registry.breaker("s").view().consecutive_failures, 1);
 }
 
 #[tokio::test(start_paused = true)]
@@ -107,18 +77,6 @@ async fn the_bulkhead_rejects_at_once_or_waits() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_rejection_costs_no_retry_token() {
-    let registry = registry("services: { s: { fail_max: 1, reset_timeout: 60s, retry: { budget: 20% } } }");
-    fail(&registry, "s", 1).await;
-    let before = registry.breaker("s").view().budget_balance;
-    for _ in 0..50 {
-        let retry = CallContext::attempt(2).scope(ok(&registry, "s")).await;
-        assert!(matches!(retry, Err(CallError::Rejected(Rejection::Open { .. }))));
-    }
-    assert_eq!(registry.breaker("s").view().budget_balance, before);
-}
-
-#[tokio::test(start_paused = true)]
 async fn retries_are_paid_from_the_budget() {
     let registry = registry("services: { s: { retry: { budget: 20% } } }");
     let mut retried = 0;
@@ -132,56 +90,4 @@ async fn retries_are_paid_from_the_budget() {
     CallContext::attempt(2).scope(ok(&registry, "s")).await.expect("five first attempts pay for one retry");
     let refused = CallContext::attempt(2).scope(ok(&registry, "s")).await;
     assert!(matches!(refused, Err(CallError::Rejected(Rejection::BudgetExhausted { .. }))));
-}
-
-#[tokio::test(start_paused = true)]
-async fn overrides_outrank_timers_and_verdicts() {
-    let registry = registry(THREE);
-    let breaker = registry.breaker("s");
-    fail(&registry, "s", 3).await;
-    breaker.force_open(Override::new("alice", "maintenance"));
-    for _ in 0..2 {
-        advance(Duration::from_secs(60)).await;
-        assert!(matches!(breaker.try_acquire(), Err(Rejection::Open { forced: true, .. })));
-    }
-    breaker.auto();
-    let probe = breaker.try_acquire().expect("due for a long time");
-    breaker.force_open(Override::new("alice", "again"));
-    assert_eq!(probe.settle(Verdict::Success), Settlement::Late);
-    assert_eq!(breaker.view().state, State::Open);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_panic_of_the_protected_call_is_a_failure_and_frees_its_slot() {
-    let registry = registry(THREE);
-    fail(&registry, "s", 3).await;
-    advance(Duration::from_secs(60)).await;
-    let breaker = registry.breaker("s");
-    let panicked =
-        tokio::spawn(async move { breaker.call(async { panic!("probe") as Result<(), io::Error> }).await }).await;
-    assert!(panicked.is_err());
-    let view = registry.breaker("s").view();
-    assert_eq!((view.state, view.in_flight), (State::Open, 0), "a failed probe opens again");
-}
-
-#[tokio::test(start_paused = true)]
-async fn names_are_bounded_and_open_breakers_stay() {
-    let registry = registry("defaults: { fail_max: 1 }\nnames: { max_dynamic: 100 }");
-    fail(&registry, "sick", 1).await;
-    for i in 0..10_000 {
-        ok(&registry, &format!("dynamic-{i}")).await.unwrap();
-    }
-    let views = registry.views();
-    assert!(views.len() <= 100, "{}", views.len());
-    assert!(views.iter().any(|v| v.service == "sick" && v.state == State::Open));
-    assert!(views.iter().any(|v| v.service == "dynamic-9999"), "the newest is remembered");
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_member_inherits_the_policy_and_not_the_state() {
-    let registry = registry("services: { vies: { fail_max: 1, reset_timeout: 77s } }");
-    fail(&registry, "vies:DE", 1).await;
-    assert_eq!(registry.breaker("vies:DE").view().retry_in, Some(Duration::from_secs(77)));
-    assert_eq!(registry.breaker("vies:BE").view().state, State::Closed);
-    assert_eq!(registry.breaker("vies").view().state, State::Closed);
 }

@@ -1,0 +1,132 @@
+//! What a probe's permit can become, and that its slot never goes with it.
+
+use std::{io, time::Duration};
+
+use circuit_registry::{Settlement, State, Verdict};
+
+use crate::{Case, at_once};
+
+/// Three failures in a row, a probe after a minute, given up after another two.
+const PATIENT: &str = "services: { s: { fail_max: 3, reset_timeout: 60s, half_open: { max_wait: 120s } } }";
+
+#[tokio::test(start_paused = true)]
+async fn a_dropped_probe_gives_its_slot_back() {
+    let case = Case::three();
+    case.trip();
+    case.at(60.0).await;
+    let probe = case.start();
+    assert!(!case.admits(), "the only slot is taken");
+    drop(probe);
+    assert!(case.admits());
+    assert_eq!(case.state(), State::HalfOpen);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_neutral_probe_gives_its_slot_back_and_decides_nothing() {
+    let case = Case::three();
+    case.trip();
+    case.at(60.0).await;
+    assert_eq!(case.start().settle(Verdict::Neutral), Settlement::Counted);
+    assert!(case.admits());
+    assert_eq!(case.state(), State::HalfOpen);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_slow_call_of_before_that_is_dropped_frees_nobody_elses_slot() {
+    let case = Case::three();
+    let slow = case.start();
+    case.trip();
+    case.at(60.0).await;
+    let probe = case.start();
+    drop(slow);
+    assert!(!case.admits(), "the probe is still out");
+    assert_eq!(probe.settle(Verdict::Success), Settlement::Counted);
+    assert_eq!(case.state(), State::Closed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hung_probe_is_replaced_after_max_wait_and_is_late_then() {
+    for verdict in [Verdict::Success, Verdict::Failure, Verdict::Throttled { retry_after: None }, Verdict::Neutral] {
+        let case = Case::of(PATIENT);
+        case.trip();
+        case.at(60.0).await;
+        let hung = case.start();
+        case.at(179.999).await;
+        assert!(!case.admits());
+        case.at(180.0).await;
+        let probe = case.start();
+        assert_eq!(hung.settle(verdict), Settlement::Late);
+        assert_eq!(case.state(), State::HalfOpen);
+        assert!(!case.admits(), "a late {verdict:?} frees no slot of the new probes");
+        assert_eq!(probe.settle(Verdict::Success), Settlement::Counted);
+        assert_eq!((case.state(), case.s.view().calls.late), (State::Closed, 1));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_rejection_beside_a_probe_says_when_the_probe_counts_as_lost() {
+    let case = Case::of(PATIENT);
+    case.trip();
+    case.at(60.0).await;
+    let _probe = case.start();
+    case.at(100.0).await;
+    assert_eq!(case.s.try_acquire().unwrap_err().retry_in(), Some(Duration::from_secs(80)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_ten_callers_at_once_exactly_as_many_probe_as_there_are_permits() {
+    for permits in [1, 4] {
+        let case = Case::of(&format!(
+            "services: {{ s: {{ fail_max: 3, reset_timeout: 60s, half_open: {{ permits: {permits} }} }} }}"
+        ));
+        case.trip();
+        case.at(60.0).await;
+        let answers = at_once(10, || case.s.try_acquire());
+        assert_eq!(answers.iter().filter(|a| a.is_ok()).count(), permits);
+        assert!(answers.iter().flatten().all(circuit_registry::Permit::is_probe));
+        assert!(answers.iter().filter_map(|a| a.as_ref().err()).all(|r| r.reason() == "half_open_busy"));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn reading_the_state_a_hundred_times_spends_no_permit() {
+    let case = Case::three();
+    case.trip();
+    case.at(60.0).await;
+    let generation = case.s.view().generation;
+    for _ in 0..100 {
+        assert_eq!(case.state(), State::HalfOpen);
+    }
+    assert_eq!(case.s.view().generation, generation);
+    let _probe = case.start();
+    assert!(!case.admits());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_probe_that_panics_frees_its_slot_and_is_a_failure() {
+    let case = Case::three();
+    case.trip();
+    case.at(60.0).await;
+    let s = case.s.clone();
+    let panicked = tokio::spawn(async move { s.call(async { panic!("probe") as io::Result<()> }).await }).await;
+    assert!(panicked.is_err(), "and the panic goes on");
+    let view = case.s.view();
+    assert_eq!((view.state, view.in_flight, view.calls.failure), (State::Open, 0, 4));
+    case.at(120.0).await;
+    assert!(case.admits());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_permit_dropped_by_a_panic_is_a_failure_too() {
+    let case = Case::three();
+    case.trip();
+    case.at(60.0).await;
+    let probe = case.start();
+    let panicked = tokio::spawn(async move {
+        let _probe = probe;
+        panic!("between acquiring and settling")
+    })
+    .await;
+    assert!(panicked.is_err());
+    assert_eq!((case.state(), case.s.view().in_flight), (State::Open, 0));
+}
