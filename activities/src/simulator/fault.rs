@@ -323,7 +323,7 @@ fn argument_of(arg: Arg, text: Option<&str>) -> Option<Argument> {
         (Arg::Seconds(default), None) => Some(Argument::Lasting(Duration::from_secs(default))),
         (Arg::Seconds(_), Some(text)) => duration(text).map(Argument::Lasting),
         (Arg::Count(default), None) => Some(Argument::Count(default)),
-        (Arg::Count(_), Some(text)) => text.parse().ok().map(Argument::Count),
+        (Arg::Count(_), Some(text)) => number(text).map(Argument::Count),
         (Arg::Cycle, Some(text)) => cycle(text),
         (Arg::Word(_), Some(text)) if !text.is_empty() => Some(Argument::Word(text.to_owned())),
         _ => None,
@@ -332,19 +332,24 @@ fn argument_of(arg: Arg, text: Option<&str>) -> Option<Argument> {
 
 fn cycle(text: &str) -> Option<Argument> {
     let (failing, healthy) = match text.split_once('/') {
-        Some((failing, healthy)) => (failing, Some(healthy.parse().ok()?)),
+        Some((failing, healthy)) => (failing, Some(number(healthy)?)),
         None => (text, None),
     };
-    Some(Argument::Cycle { failing: failing.parse().ok()?, healthy })
+    Some(Argument::Cycle { failing: number(failing)?, healthy })
+}
+
+/// A whole number, up to a million: more of anything is a typing error.
+fn number(text: &str) -> Option<u64> {
+    text.parse().ok().filter(|n| *n <= 1_000_000)
 }
 
 fn duration(text: &str) -> Option<Duration> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let n: u64 = digits.parse().ok()?;
+    let n = number(digits)?;
     let millis = match &text[digits.len()..] {
         "ms" => n,
-        "" | "s" => n.checked_mul(1_000)?,
-        "m" => n.checked_mul(60_000)?,
+        "" | "s" => n * 1_000,
+        "m" => n * 60_000,
         _ => return None,
     };
     Some(Duration::from_millis(millis))
@@ -380,7 +385,8 @@ mod tests {
     fn what_does_not_parse_says_what_would() {
         let unknown = parse("melted").unwrap_err().to_string();
         assert!(unknown.contains("ms_unavailable:COUNTRY") && unknown.contains("slow:DURATION"), "{unknown}");
-        for text in ["slow", "slow:soon", "slow:99999999999999999999s", "ms_unavailable", "down:3", "flap:x", "flap:1/"]
+        for text in
+            ["slow", "slow:soon", "slow:1000001s", "deep_json:1000001", "ms_unavailable", "down:3", "flap:x", "flap:1/"]
         {
             assert!(matches!(parse(text), Err(FaultError::Argument { .. })), "{text}");
         }

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use super::{FaultError, SetFaultError, Simulator};
 
+mod agreement;
 mod faults;
 mod upstreams;
 
@@ -95,18 +96,6 @@ async fn the_environment_names_every_upstream_once() {
     assert_eq!(names.len(), simulator.sources().count());
     assert!(env.contains(&("GLEIF_BASE_URL".to_owned(), simulator.base_url("gleif").unwrap())));
     assert!(env.iter().all(|(_, url)| url.starts_with("http://127.0.0.1:") && !url.ends_with('/')));
-    simulator.shutdown().await;
-}
-
-#[tokio::test]
-async fn every_base_of_the_catalog_is_simulated_at_the_same_path() {
-    let simulator = start().await;
-    let path = |url: &str| url.splitn(4, '/').nth(3).unwrap_or("").to_owned();
-    for base in crate::catalog::sources().iter().flat_map(|source| source.bases) {
-        let simulated = simulator.env().into_iter().find(|(name, _)| name == base.env);
-        let url = simulated.unwrap_or_else(|| panic!("{} is not simulated", base.env)).1;
-        assert_eq!(path(&url), path(base.default), "{}", base.env);
-    }
     simulator.shutdown().await;
 }
 

@@ -186,9 +186,9 @@ impl Call<'_> {
         self.query.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
     }
 
-    /// A query parameter as a number, or the default.
+    /// A query parameter as a number, or the default; at most a million, so that pages can be multiplied.
     pub(super) fn number(&self, name: &str, default: usize) -> usize {
-        self.query(name).and_then(|value| value.parse().ok()).unwrap_or(default)
+        self.query(name).and_then(|value| value.parse().ok()).unwrap_or(default).min(1_000_000)
     }
 
     /// A header, where it is text.

@@ -101,7 +101,8 @@ fn balance_sheet(call: &Call) -> Answer {
     if call.scenario("f5_page").is_some() {
         return f5_page();
     }
-    let (year, number) = (call.number("an", 0), call.number("cui", 0));
+    let year = call.number("an", 0);
+    let number: u64 = call.query("cui").and_then(|cui| cui.parse().ok()).unwrap_or_default();
     let found = call.record(&format!("/balance/{number}.json")).filter(|sheet| sheet["an"] == json!(year));
     // A sheet that does not exist has the shape of one, without a name and without indicators.
     Answer::ok(

@@ -47,6 +47,10 @@ async fn what_goes_wrong_with_jobs() {
     let (status, error) = post(&simulator, "brightdata_enrichment", &path, "Bearer t", json!({})).await;
     assert!(status == 400 && error["validation_errors"].is_array());
 
+    simulator.set_fault("brightdata_enrichment", "row_errors").await.unwrap();
+    let id = started(&simulator, "equinor").await;
+    while ask(&simulator, &format!("/datasets/v3/progress/{id}")).await.1["status"] != "ready" {}
+    assert_eq!(ask(&simulator, &format!("/datasets/v3/snapshot/{id}")).await.1[0]["error_code"], "dead_page");
     simulator.set_fault("brightdata_enrichment", "job_failed").await.unwrap();
     let (status, failed) = ask(&simulator, &format!("/datasets/v3/progress/{id}")).await;
     assert!(status == 200 && failed["status"] == "failed" && failed["error_message"].is_string());

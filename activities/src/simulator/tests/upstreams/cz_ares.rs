@@ -43,6 +43,10 @@ async fn its_own_faults() {
     simulator.set_fault("cz_ares", "vr_down").await.unwrap();
     assert_eq!(status("/ekonomicke-subjekty-vr/27082440").await, 500);
     assert_eq!(status("/ekonomicke-subjekty/27082440").await, 200);
+    simulator.set_fault("cz_ares", "too_many").await.unwrap();
+    let query = json!({"obchodniJmeno": "alza"});
+    let (_, answer) = post(&simulator, "cz_ares", "/ekonomicke-subjekty/vyhledat", "", query).await;
+    assert_eq!(answer["subKod"], "VYSTUP_PRILIS_MNOHO_VYSLEDKU");
     simulator.set_fault("cz_ares", "moved").await.unwrap();
     let (status, answer) = get(&simulator, "cz_ares", "/ekonomicke-subjekty/27082440").await;
     assert_eq!((status, &answer["status"]), (404, &json!(404)));

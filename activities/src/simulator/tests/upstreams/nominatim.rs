@@ -37,6 +37,8 @@ async fn it_refuses_the_anonymous_the_hasty_and_fails_with_200() {
         refused += u32::from(get(&simulator, "nominatim", FORUSBEEN).await.0 == 403);
     }
     assert!(refused > 0, "50 calls on end were all let through");
+    simulator.set_fault("nominatim", "blocked").await.unwrap();
+    assert_eq!(get(&simulator, "nominatim", FORUSBEEN).await.0, 403);
     simulator.set_fault("nominatim", "database_down").await.unwrap();
     assert_eq!(get(&simulator, "nominatim", "/status?format=json").await.1["status"], 700);
     assert_eq!(get(&simulator, "nominatim", "/status").await.0, 500);

@@ -16,6 +16,9 @@ async fn names_match_partly_not_at_all_or_break_the_query() {
     for poison in ["NOVO NORDISK A/S", "The \"Best\" BV", "Plus+", "AND Company"] {
         assert_eq!(find(&simulator, poison).await.0, 400, "{poison}");
     }
+    assert_eq!(get(&simulator, "opensanctions", "/catalog").await.1["index_stale"], false);
+    simulator.set_fault("opensanctions", "stale_index").await.unwrap();
+    assert_eq!(get(&simulator, "opensanctions", "/catalog").await.1["outdated"], json!(["default"]));
     simulator.set_fault("opensanctions", "poison_500").await.unwrap();
     assert_eq!(find(&simulator, "NOVO NORDISK A/S").await.0, 500);
     assert_eq!(post(&simulator, "opensanctions", "/match/default", "", json!({"queries": {}})).await.0, 401);

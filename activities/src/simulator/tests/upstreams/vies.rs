@@ -76,6 +76,8 @@ async fn one_member_state_is_down_and_the_others_are_not() {
     };
     assert_eq!((of("DE"), of("BE")), (json!("Unavailable"), json!("Available")));
 
+    simulator.set_fault("vies", "user_error:SERVER_BUSY").await.unwrap();
+    assert_eq!(check(&simulator, "BE", "0202239951").await["userError"], "SERVER_BUSY");
     simulator.set_fault("vies", "error_wrapper:SOMETHING_NEW").await.unwrap();
     let answer = check(&simulator, "BE", "0202239951").await;
     assert_eq!(
