@@ -146,6 +146,8 @@ async fn accept(listener: Option<&TcpListener>) -> Option<io::Result<(TcpStream,
 }
 
 async fn serve(stream: TcpStream, router: Router) {
+    // Headers and body may go out as two writes: without this the second waits for the client's delayed acknowledgement.
+    let _ = stream.set_nodelay(true);
     let connection = Connection::default();
     let socket = Socket { stream, connection: connection.clone() };
     let inner = TowerToHyperService::new(router);
