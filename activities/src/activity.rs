@@ -59,7 +59,7 @@ impl Activities {
     async fn run(&self, entry: Entry, ctx: &ActivityContext, mut ask: Ask) -> Result<Finding, ActivityError> {
         let info = ctx.info();
         let most = info.retry_policy.as_ref().map_or(1, |policy| policy.maximum_attempts());
-        let chance = Chance { attempt: info.attempt, last: u32::try_from(most).is_ok_and(|most| info.attempt >= most) };
+        let chance = Chance { attempt: info.attempt, last: info.attempt >= most };
         if let Ok(Some(job)) = ctx.heartbeat_details().deserialize::<Job>() {
             ask.job = Some(job); // started by an earlier attempt that did not live to tell
         }

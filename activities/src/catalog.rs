@@ -70,6 +70,8 @@ pub fn operation(name: &str) -> Option<Entry> {
 mod tests {
     use std::collections::HashSet;
 
+    use circuit_registry::BreakersConfig;
+
     use super::*;
 
     #[test]
@@ -95,6 +97,22 @@ mod tests {
                 assert!(base.env.ends_with("_BASE_URL") && base.default.starts_with("http"), "{}", base.env);
                 assert!(!base.default.ends_with('/'), "{}", base.default);
             }
+        }
+    }
+
+    #[test]
+    fn every_breaker_has_its_policy() {
+        let config = BreakersConfig::from_yaml(include_str!("../../breakers.yaml")).expect("the shipped policies");
+        let named: Vec<_> = config.service_names().collect();
+        for source in sources().iter().chain(stand_ins()) {
+            assert!(named.contains(&source.breaker), "{} has no entry", source.breaker);
+        }
+    }
+
+    #[test]
+    fn a_half_open_breaker_of_a_billed_source_has_a_free_probe() {
+        for Entry { source, operation } in operations() {
+            assert!(!operation.billed || source.probe.is_some(), "{}", operation.name);
         }
     }
 }

@@ -9,3 +9,6 @@ pub mod opensanctions;
 pub mod tavily;
 pub mod vatsense;
 pub mod vies;
+
+#[cfg(test)]
+mod tests;

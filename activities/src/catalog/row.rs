@@ -26,18 +26,22 @@ pub struct Source {
     /// Settings without which it is not asked at all.
     pub credentials: &'static [Credential],
     /// How its requests are authorised.
+    #[serde(skip)]
     pub auth: Auth,
     /// The variable with a `User-Agent` for this source alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub user_agent: Option<&'static str>,
     /// How long one request may take.
     #[serde(skip)]
     pub timeout: Duration,
     /// What its answers mean, where HTTP alone does not say; consulted after the rules of the operation.
+    #[serde(skip)]
     pub rules: &'static [Rule],
     /// A free and cheap call that finds out whether it is back, made before a half-open breaker lets the real call through.
     #[serde(skip)]
     pub probe: Option<Probe>,
     /// The breakers of all sources that share its account.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
     pub account: &'static [&'static str],
     /// The published or observed limits, for people. The enforced ones are in `breakers.yaml`.
     pub limits: &'static str,
@@ -140,6 +144,7 @@ pub struct Operation {
     /// What it can start from: any one of these is enough.
     pub needs: &'static [Need],
     /// What answers to this operation mean, before the rules of the source.
+    #[serde(skip)]
     pub rules: &'static [Rule],
     /// How the answer is got.
     #[serde(skip)]
@@ -148,6 +153,7 @@ pub struct Operation {
     #[serde(skip)]
     pub part: Option<fn(&Subject) -> Option<String>>,
     /// Who can stand in, in this order.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
     pub fallbacks: &'static [Fallback],
     /// Costs money: never repeated unless it certainly did not reach the upstream.
     pub billed: bool,

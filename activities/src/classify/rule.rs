@@ -97,7 +97,8 @@ impl Rule {
         self
     }
 
-    fn fits(&self, reply: &Reply) -> bool {
+    /// Whether an answer is one that the rule is about.
+    pub(crate) fn fits(&self, reply: &Reply) -> bool {
         (self.status == 0 || self.status == reply.status) && self.text.fits(&reply.body)
     }
 }

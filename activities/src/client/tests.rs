@@ -20,16 +20,16 @@ static SOURCE: Source = Source {
 };
 
 /// Gives each connection the next of these answers, then closes it. What was asked arrives in the channel.
-async fn server(answers: Vec<Vec<u8>>) -> (SocketAddr, mpsc::UnboundedReceiver<String>) {
+async fn server(answers: Vec<Vec<u8>>) -> (SocketAddr, mpsc::Receiver<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let addr = listener.local_addr().expect("an address");
-    let (sender, receiver) = mpsc::unbounded_channel();
+    let (sender, receiver) = mpsc::channel(16);
     tokio::spawn(async move {
         for answer in answers {
             let Ok((mut socket, _)) = listener.accept().await else { return };
             let mut request = vec![0; 16_384];
             let length = socket.read(&mut request).await.unwrap_or_default();
-            let _ = sender.send(String::from_utf8_lossy(&request[..length]).into_owned());
+            let _ = sender.send(String::from_utf8_lossy(&request[..length]).into_owned()).await;
             let _ = socket.write_all(&answer).await;
             let _ = socket.shutdown().await;
         }

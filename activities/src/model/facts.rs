@@ -134,6 +134,23 @@ pub struct Address {
     pub country: Option<String>,
 }
 
+impl Address {
+    /// The address on one line, without the country; `None` if nothing of it is known. A street that names the town
+    /// already, as some registers write it, is the line.
+    #[must_use]
+    pub fn line(self) -> Option<String> {
+        let Self { street, postal_code, city, .. } = self;
+        if let (Some(street), Some(city)) = (&street, &city)
+            && street.contains(city.as_str())
+        {
+            return Some(street.clone());
+        }
+        let town = [postal_code, city].into_iter().flatten().collect::<Vec<_>>().join(" ");
+        let parts: Vec<_> = street.into_iter().chain((!town.is_empty()).then_some(town)).collect();
+        (!parts.is_empty()).then(|| parts.join(", "))
+    }
+}
+
 /// A role in a company and who holds it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Country;
+use super::{Company, Country, Facts};
 use crate::identifiers::{IdentifierError, Kind};
 
 /// A company: a country and at least one thing to find it by. Strings are normalised (see [`Subject::normalised`]).
@@ -99,6 +99,23 @@ impl Subject {
         Ok((subject, doubts))
     }
 
+    /// The same, with what a register knows about this very company and the user did not say. Only a record that carries
+    /// the subject's own number or LEI is believed: a hit of a search by name may be somebody else.
+    #[must_use]
+    pub fn enriched(mut self, facts: &Facts) -> Self {
+        let same = |company: &&Company| {
+            let id =
+                self.id.is_some() && company.id == self.id && company.country.as_deref() == Some(self.country.as_str());
+            id || (self.lei.is_some() && company.lei == self.lei)
+        };
+        let Some(company) = facts.companies.iter().find(same).cloned() else { return self };
+        self.name = self.name.or(company.name);
+        self.lei = self.lei.or(company.lei);
+        self.website = self.website.or(company.website);
+        self.address = self.address.or_else(|| company.address.and_then(|address| address.line()));
+        self
+    }
+
     /// The VAT number, and whether it had to be derived from the number in the home register. In several countries one
     /// follows from the other; that a company has the former does not prove that it is registered for VAT.
     #[must_use]
@@ -140,6 +157,7 @@ fn vat_kind(country: Country, vat: &str) -> Result<Kind, SubjectError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::Address;
 
     fn subject(country: &str, id: &str, vat: &str) -> Subject {
         let country = country.parse().expect(country);
@@ -158,6 +176,29 @@ mod tests {
         assert!(matches!(subject("NO", "9236090", "").normalised(), Err(SubjectError::Identifier(_))));
         assert!(matches!(subject("SE", "1", "CHE-107.787.577 IVA").normalised(), Err(SubjectError::ForeignVat { .. })));
         assert_eq!(subject("NO", "  ", " ").normalised(), Err(SubjectError::Empty));
+    }
+
+    #[test]
+    fn a_register_adds_what_the_user_did_not_say() {
+        let known = subject("NO", "923609016", "");
+        let address =
+            Address { street: Some("Forusbeen 50".into()), city: Some("STAVANGER".into()), ..Address::default() };
+        let company = |id: &str, name: &str| Company {
+            id: Some(id.into()),
+            country: Some("NO".into()),
+            name: Some(name.into()),
+            address: Some(address.clone()),
+            ..Company::default()
+        };
+        let facts =
+            Facts { companies: vec![company("1", "OTHER"), company("923609016", "EQUINOR ASA")], ..Facts::default() };
+        let enriched = known.clone().enriched(&facts);
+        assert_eq!(enriched.name.as_deref(), Some("EQUINOR ASA"));
+        assert_eq!(enriched.address.as_deref(), Some("Forusbeen 50, STAVANGER"));
+        let named = Subject { name: Some("Given".into()), ..known.clone() };
+        assert_eq!(named.enriched(&facts).name.as_deref(), Some("Given"), "the user's own word stays");
+        let stranger = Facts { companies: vec![company("1", "OTHER")], ..Facts::default() };
+        assert_eq!(known.clone().enriched(&stranger), known);
     }
 
     #[test]

@@ -91,14 +91,17 @@ mod tests {
     use super::*;
     use crate::parse::torture::torture;
 
-    const PLACES: &[u8] = include_bytes!("../../fixtures/nominatim/places.json");
+    fn first() -> Vec<u8> {
+        let places = json::parse(include_bytes!("../../fixtures/nominatim/places.json")).expect("places");
+        format!("[{}]", places[0]).into_bytes()
+    }
 
     #[test]
     fn coordinates_are_texts_and_are_read_all_the_same() {
-        let place = places(PLACES).expect("places").facts.places.remove(0);
+        let place = places(&first()).expect("places").facts.places.remove(0);
         assert!(place.latitude.abs() > 1.0 && place.longitude.abs() > 1.0);
         assert!(place.attribution.is_some_and(|text| text.contains("OpenStreetMap")));
-        torture("nominatim.search", places, PLACES);
+        torture("nominatim.search", places, &first());
     }
 
     #[test]

@@ -1,0 +1,114 @@
+//! The tables of all sources, row by row: an answer, what it is, and what the breaker hears. A rule that no row here uses
+//! fails the suite.
+
+use std::{collections::HashSet, time::Duration};
+
+use circuit_registry::{Classify, Verdict};
+use jiff::Timestamp;
+
+use crate::{
+    catalog::{self, Source},
+    classify::{Class, Rule, judge},
+    client::Reply,
+};
+
+use Verdict::{Failure, Neutral, Success};
+
+const NOW: &str = "2026-11-30T12:00:00Z";
+
+const fn stay(seconds: u64) -> Verdict {
+    Verdict::Throttled { retry_after: Some(Duration::from_secs(seconds)) }
+}
+
+/// Source or operation, status, body, class, verdict on the source's own breaker.
+#[rustfmt::skip]
+const TABLE: &[(&str, u16, &str, Class, Verdict)] = &[
+    ("gleif", 404, r#"{"errors":[{"status":"404","title":"Not Found"}]}"#, Class::NotFound, Success),
+    ("gleif", 404, "<html>gone</html>", Class::BadShape, Success),
+    ("gleif", 429, r#"{"errors":[{"status":"429"}]}"#, Class::Throttled, Verdict::Throttled { retry_after: None }),
+    ("gleif", 500, "{}", Class::Unavailable, Failure),
+    ("vies.check", 200, r#"{"actionSucceed":false,"errorWrappers":[{"error":"MS_UNAVAILABLE"}]}"#, Class::Ok, Success),
+    ("vies.check", 500, r#"{"actionSucceed":false,"errorWrappers":[{"error":"MS_UNAVAILABLE"}]}"#, Class::Ok, Success),
+    ("vies.check", 503, "<html>maintenance</html>", Class::Unavailable, Failure),
+    ("vies.check", 403, "<html>blocked</html>", Class::Denied, Neutral),
+    ("vatsense", 412, r#"{"success":false}"#, Class::Unavailable, Failure),
+    ("vatsense", 400, r#"{"success":false}"#, Class::Business, Success),
+    ("vatsense", 404, r#"{"success":false}"#, Class::NotFound, Success),
+    ("vatsense", 404, "<html>gone</html>", Class::BadShape, Success),
+    ("vatsense", 401, r#"{"success":false}"#, Class::Denied, Neutral),
+    ("no_brreg.entity", 404, "", Class::NotFound, Success),
+    ("no_brreg.entity", 404, "<html>gone</html>", Class::BadShape, Success),
+    ("no_brreg.entity", 410, "", Class::Business, Success),
+    ("no_brreg.entity", 400, r#"{"status":400,"feilmelding":"x"}"#, Class::BadShape, Success),
+    ("no_brreg.entity", 500, r#"{"status":500,"error":"Internal Server Error"}"#, Class::Unavailable, Failure),
+    ("no_brreg.accounts", 500, r#"{"status":500,"error":"Internal Server Error"}"#, Class::Business, Neutral),
+    ("no_brreg.accounts", 404, r#"{"status":404}"#, Class::NotFound, Success),
+    ("no_brreg.accounts", 503, "<html>Application is not available</html>", Class::Unavailable, Failure),
+    ("no_brreg.accounts", 500, "<html>Application is not available</html>", Class::Unavailable, Failure),
+    ("cz_ares", 404, r#"{"kod":"NENALEZENO","subKod":"VYSTUP_SUBJEKT_NENALEZEN"}"#, Class::NotFound, Success),
+    ("cz_ares", 404, r#"{"status":404,"error":"Not Found","path":"/x"}"#, Class::BadShape, Success),
+    ("cz_ares", 400, r#"{"kod":"CHYBA_VSTUPU","subKod":"VYSTUP_PRILIS_MNOHO_VYSLEDKU"}"#, Class::Business, Success),
+    ("cz_ares", 400, r#"{"kod":"CHYBA_VSTUPU","subKod":"VSTUP_NEVALIDNI_FORMAT_ICO"}"#, Class::Business, Success),
+    ("cz_ares", 403, r#"{"kod":"PRISTUP_ODMITNUT"}"#, Class::Throttled, stay(3600)),
+    ("cz_ares", 500, r#"{"kod":"OBECNA_CHYBA"}"#, Class::Unavailable, Failure),
+    ("fi_ytj", 400, r#"{"message":"Parameter businessId is missing","errorcode":1005}"#, Class::Business, Success),
+    ("fi_ytj", 503, "", Class::Unavailable, Failure),
+    ("nominatim", 403, "Usage limit reached", Class::Throttled, stay(3600)),
+    ("nominatim", 400, r#"{"error":{"code":400}}"#, Class::Business, Success),
+    ("tavily", 432, r#"{"detail":{"error":"plan"}}"#, Class::Throttled, stay(12 * 3600)),
+    ("tavily", 433, r#"{"detail":{"error":"pay as you go"}}"#, Class::Throttled, stay(24 * 3600)),
+    ("tavily", 429, r#"{"error":{"code":"rate_limited","retry_after_seconds":30}}"#, Class::Throttled, stay(30)),
+    ("tavily", 429, r#"{"detail":{"error":"x"}}"#, Class::Throttled, Verdict::Throttled { retry_after: None }),
+    ("tavily", 400, r#"{"detail":{"error":"Query is too long."}}"#, Class::Business, Success),
+    ("tavily", 401, r#"{"detail":{"error":"Unauthorized"}}"#, Class::Denied, Neutral),
+    ("opensanctions", 400, r#"{"detail":"Failed to parse query"}"#, Class::Business, Neutral),
+    ("opensanctions", 401, r#"{"detail":"Invalid API key"}"#, Class::Denied, Neutral),
+    ("opensanctions", 500, r#"{"detail":"x"}"#, Class::Unavailable, Failure),
+];
+
+fn known() -> impl Iterator<Item = &'static Source> {
+    catalog::sources().iter().chain(catalog::stand_ins()).copied()
+}
+
+/// The rules in the order in which they are consulted.
+fn rules(name: &str) -> Vec<&'static Rule> {
+    let source = name.split_once('.').map_or(name, |(source, _)| source);
+    let source = known().find(|known| known.name == source).unwrap_or_else(|| panic!("no source {source}"));
+    let own = source.operations.iter().filter(|operation| operation.name == name).flat_map(|operation| operation.rules);
+    own.chain(source.rules).collect()
+}
+
+#[test]
+fn every_row_of_every_table() {
+    let now: Timestamp = NOW.parse().expect("a time");
+    for (name, status, body, class, verdict) in TABLE {
+        let reply = Reply::new(*status, *body);
+        match judge(rules(name), &reply, now) {
+            Ok(()) => assert_eq!(*class, Class::Ok, "{name} {status} {body}"),
+            Err(trouble) => {
+                assert_eq!((trouble.class, trouble.verdict()), (*class, *verdict), "{name} {status} {body}")
+            }
+        }
+    }
+}
+
+#[test]
+fn no_rule_is_without_a_row() {
+    let now: Timestamp = NOW.parse().expect("a time");
+    let mut used = HashSet::new();
+    for (name, status, body, ..) in TABLE {
+        let reply = Reply::new(*status, *body);
+        // The first rule that decides alone as all of them do is the one that fits.
+        let whole = judge(rules(name), &reply, now);
+        if let Some(rule) = rules(name).into_iter().find(|rule| rule.fits(&reply)) {
+            assert_eq!(judge([rule], &reply, now), whole);
+            used.insert(std::ptr::from_ref(rule));
+        }
+    }
+    for source in known() {
+        let own = source.operations.iter().flat_map(|operation| operation.rules);
+        for rule in own.chain(source.rules) {
+            assert!(used.contains(&std::ptr::from_ref(rule)), "{}: no row for {rule:?}", source.name);
+        }
+    }
+}
