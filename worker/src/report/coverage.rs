@@ -4,7 +4,7 @@
 use osint_activities::model::{Finding, Status};
 use serde::{Deserialize, Serialize};
 
-use crate::workflow::Plan;
+use crate::workflow::{Plan, Wanting};
 
 /// What was asked and what answered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -15,6 +15,8 @@ pub struct Coverage {
     pub answered: usize,
     /// Those that were not, and what that means.
     pub gaps: Vec<Gap>,
+    /// Those that would have applied, but for something that is not known about the subject.
+    pub not_asked: Vec<Gap>,
     /// Questions of the catalog that do not apply to the subject.
     pub not_applicable: usize,
     /// The same in a sentence.
@@ -50,8 +52,18 @@ impl Coverage {
             })
             .collect();
         let answered = asked - gaps.len();
-        let statement = statement(asked, answered, &gaps);
-        Self { asked, answered, gaps, not_applicable: plan.aside.len(), statement }
+        let not_asked: Vec<Gap> = plan
+            .wanting
+            .iter()
+            .map(|Wanting { question, why }| Gap {
+                source: question.source.clone(),
+                operation: question.operation.clone(),
+                status: Status::NotApplicable,
+                means: format!("not asked, because {why}: {}", question.answers),
+            })
+            .collect();
+        let statement = statement(asked, &gaps, &not_asked);
+        Self { asked, answered, gaps, not_asked, not_applicable: plan.aside.len(), statement }
     }
 }
 
@@ -65,20 +77,22 @@ fn meaning(status: Status) -> &'static str {
     }
 }
 
-fn statement(asked: usize, answered: usize, gaps: &[Gap]) -> String {
-    if asked == 0 {
-        return "No source of the catalog has a question for this subject; this report supports no conclusion."
-            .to_owned();
+fn statement(asked: usize, gaps: &[Gap], not_asked: &[Gap]) -> String {
+    let open: Vec<&str> = gaps.iter().chain(not_asked).map(|gap| gap.operation.as_str()).collect();
+    let first = match (asked, gaps.len()) {
+        (0, _) => "No source had a question for this subject.".to_owned(),
+        (1, 0) => "The one question that applies was answered.".to_owned(),
+        (_, 0) => format!("All {asked} questions that apply were answered."),
+        (_, open) => format!("{} of the {asked} questions that apply were answered in full.", asked - open),
+    };
+    match (asked, open.is_empty()) {
+        (0, true) => format!("{first} This report supports no conclusion."),
+        (_, true) => first,
+        _ => format!(
+            "{first} About {} this report supports no conclusion, neither that something was found nor that nothing was.",
+            open.join(", ")
+        ),
     }
-    if gaps.is_empty() {
-        return format!("All {asked} questions that apply were answered.");
-    }
-    let open: Vec<&str> = gaps.iter().map(|gap| gap.operation.as_str()).collect();
-    format!(
-        "{answered} of the {asked} questions that apply were answered in full. About {} this report supports no conclusion, \
-         neither that something was found nor that nothing was.",
-        open.join(", ")
-    )
 }
 
 #[cfg(test)]
@@ -124,8 +138,20 @@ mod tests {
     }
 
     #[test]
+    fn a_question_that_lacked_something_is_named_with_what_it_lacked() {
+        let plan = planned();
+        let wanting = &plan.wanting[0];
+        let coverage = Coverage::of(&plan, &answered(&plan, Status::Complete));
+        assert_eq!(coverage.not_asked[0].operation, wanting.question.operation);
+        assert!(coverage.not_asked[0].means.contains(&wanting.why));
+        assert!(
+            coverage.statement.contains(&wanting.question.operation) && coverage.statement.contains("no conclusion")
+        );
+    }
+
+    #[test]
     fn a_subject_that_nobody_covers_is_no_complete_report() {
-        let empty = Plan { questions: Vec::new(), ..planned() };
+        let empty = Plan { questions: Vec::new(), wanting: Vec::new(), ..planned() };
         assert!(Coverage::of(&empty, &[]).statement.contains("no conclusion"));
     }
 }

@@ -11,7 +11,7 @@ use serde_json::Value;
 pub use coverage::{Coverage, Gap};
 pub use render::{Paint, Table, breakers, page, step};
 
-use crate::workflow::Plan;
+use crate::workflow::{Plan, Wanting};
 
 /// How complete an investigation is as a whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,7 +30,7 @@ pub enum Overall {
 pub struct Report {
     /// The id of the workflow that made it.
     pub investigation_id: String,
-    /// Whom it is about.
+    /// Whom it is about: the subject as given, and what was learnt about it before the second round of questions.
     pub subject: Subject,
     /// How complete it is.
     pub status: Overall,
@@ -55,17 +55,22 @@ impl Overall {
 }
 
 impl Report {
-    /// Puts a report together. A pure function of its arguments: the workflow calls it.
+    /// Puts a report together, from the findings to a plan's questions in their order. A pure function of its arguments: the
+    /// workflow calls it.
     #[must_use]
-    pub fn new(id: &str, plan: &Plan, findings: Vec<Finding>, breakers: Vec<BreakerState>) -> Self {
-        let coverage = Coverage::of(plan, &findings);
-        let status = match (coverage.gaps.is_empty(), coverage.answered) {
+    pub fn new(id: &str, plan: Plan, mut findings: Vec<Finding>, breakers: Vec<BreakerState>) -> Self {
+        let coverage = Coverage::of(&plan, &findings);
+        let status = match (coverage.gaps.is_empty() && coverage.not_asked.is_empty(), coverage.answered) {
             // Nothing asked is no answer either, however few the gaps.
             (_, 0) => Overall::Degraded,
             (true, _) => Overall::Complete,
             (false, _) => Overall::Partial,
         };
-        Self { investigation_id: id.to_owned(), subject: plan.subject.clone(), status, coverage, findings, breakers }
+        findings.extend(plan.wanting.into_iter().map(|Wanting { question, why }| {
+            Finding::new(&question.source, &question.operation, Status::NotApplicable).because(why)
+        }));
+        findings.extend(plan.aside);
+        Self { investigation_id: id.to_owned(), subject: plan.subject, status, coverage, findings, breakers }
     }
 
     /// The report as the document of `--json`. Every finding has the same keys there, `null` where it has nothing to say, so
@@ -118,14 +123,24 @@ mod tests {
     use super::*;
     use crate::workflow::plan;
 
+    fn planned() -> Plan {
+        let subject = Subject {
+            id: Some("923609016".into()),
+            name: Some("Equinor ASA".into()),
+            address: Some("Forusbeen 50, 4035 Stavanger".into()),
+            website: Some("https://www.equinor.com".into()),
+            ..Subject::new("NO".parse().expect("a country"))
+        };
+        plan(subject, operations())
+    }
+
     fn report(status: Status) -> Report {
-        let subject = Subject { id: Some("923609016".into()), ..Subject::new("NO".parse().expect("a country")) };
-        let plan = plan(subject, operations());
+        let plan = planned();
         let findings =
             plan.questions.iter().map(|question| Finding::new(&question.source, &question.operation, status));
-        let findings = findings.chain(plan.aside.iter().cloned()).collect();
+        let findings = findings.collect();
         let breaker = BreakerState { service: "gleif".into(), state: "half_open".into(), retry_in_ms: None };
-        Report::new("investigation-1", &plan, findings, vec![breaker])
+        Report::new("investigation-1", plan, findings, vec![breaker])
     }
 
     #[test]
@@ -149,9 +164,21 @@ mod tests {
         assert_eq!(report(Status::Complete).status, Overall::Complete);
         assert_eq!(report(Status::NotFound).status, Overall::Complete);
         assert_eq!(report(Status::Degraded).status, Overall::Degraded);
-        let mut mixed = report(Status::Complete);
-        mixed.findings[0].status = Status::Degraded;
-        let plan = plan(mixed.subject.clone(), operations());
-        assert_eq!(Report::new("x", &plan, mixed.findings, Vec::new()).status, Overall::Partial);
+        let mut mixed = report(Status::Complete).findings;
+        mixed[0].status = Status::Degraded;
+        assert_eq!(Report::new("x", planned(), mixed, Vec::new()).status, Overall::Partial);
+    }
+
+    #[test]
+    fn a_question_that_lacked_a_name_is_a_hole_too() {
+        let unnamed = plan(Subject { name: None, ..planned().subject }, operations());
+        let answers =
+            unnamed.questions.iter().map(|asked| Finding::new(&asked.source, &asked.operation, Status::Complete));
+        let findings = answers.collect();
+        let report = Report::new("x", unnamed, findings, Vec::new());
+        assert_eq!(report.status, Overall::Partial);
+        assert!(report.coverage.not_asked.iter().any(|gap| gap.operation == "opensanctions.match"));
+        assert!(report.findings.iter().any(|finding| finding.operation == "opensanctions.match"));
+        assert_eq!(report.findings.len(), operations().len());
     }
 }

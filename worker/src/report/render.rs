@@ -136,24 +136,34 @@ pub fn page(report: &Report, paint: Paint) -> String {
     let mut table = Table::new(&["SOURCE", "STATUS", "TIME", "TRIES", "REASON"]);
     table.rows.extend(report.asked().map(finding_row));
     out.push_str(&table.render(paint, 2));
-    if report.coverage.not_applicable > 0 {
-        let mut sources: Vec<&str> = report
-            .findings
-            .iter()
-            .filter(|finding| finding.status == Status::NotApplicable)
-            .map(|finding| finding.operation.as_str())
-            .collect();
-        sources.dedup();
-        let _ = writeln!(out, "  {}", paint.dim(&format!("not applicable: {}", sources.join(", "))));
+    let aside = aside(report);
+    if !aside.is_empty() {
+        let _ = writeln!(out, "{}", paint.dim(&wrapped(&format!("not applicable: {}", aside.join(", ")))));
     }
     let _ = writeln!(out, "\n{}", wrapped(&report.coverage.statement));
-    for gap in &report.coverage.gaps {
+    for gap in report.coverage.gaps.iter().chain(&report.coverage.not_asked) {
         let _ = writeln!(out, "  - {}: {}", gap.operation, gap.means);
     }
     if !report.breakers.is_empty() {
         let _ = write!(out, "\n{}", breakers(&report.breakers, paint));
     }
     out
+}
+
+/// What does not apply: sources of which nothing does, and operations of those of which something does.
+fn aside(report: &Report) -> Vec<&str> {
+    let asked: Vec<&str> = report.asked().map(|finding| finding.source.as_str()).collect();
+    let mut names = Vec::new();
+    let not_asked = |name: &str| report.coverage.not_asked.iter().any(|gap| gap.operation == name);
+    let aside = report.findings.iter().filter(|finding| finding.status == Status::NotApplicable);
+    for finding in aside.filter(|finding| !not_asked(&finding.operation)) {
+        let whole = !asked.contains(&finding.source.as_str());
+        let name = if whole { &finding.source } else { &finding.operation };
+        if !names.contains(&name.as_str()) {
+            names.push(name.as_str());
+        }
+    }
+    names
 }
 
 /// A paragraph in lines of readable length.

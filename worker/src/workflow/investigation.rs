@@ -2,7 +2,7 @@
 
 #![allow(missing_docs, reason = "the SDK's macros make constants that cannot be documented")]
 
-use std::{collections::BTreeSet, time::Duration};
+use std::time::Duration;
 
 use osint_activities::model::{Ask, Finding, Status, Subject};
 use serde::{Deserialize, Serialize};
@@ -17,9 +17,9 @@ use temporalio_sdk::{
 use temporalio_workflow::{workflow, workflow_methods};
 
 use super::{
-    desk::Desk,
+    desk::{Concern, Desk, Round},
     finding::{Span, degraded},
-    plan::Question,
+    plan::{Plan, Question},
 };
 use crate::report::Report;
 
@@ -72,23 +72,26 @@ impl Step {
 
 #[workflow_methods]
 impl InvestigationWorkflow {
-    /// Plans, asks everything at once, and reports. The order of the findings is the order of the plan.
+    /// Plans, asks everything that applies at once, then what only applies to what has been learnt, and reports. The order
+    /// of the findings is the order of the plans.
     #[run]
     pub async fn run(ctx: &mut WorkflowContext<Self>, subject: Subject) -> WorkflowResult<Report> {
         let opened = ctx.execute_local_activity(Desk::open_file, subject, desk_options(3)).await;
-        let plan = opened.map_err(|error| refusal(&error))?;
-        ctx.state_mut(|state| state.steps = plan.questions.iter().map(Step::asking).collect());
-
-        let questions = plan.questions.iter().enumerate();
-        let mut findings = join_all(questions.map(|(n, question)| ask(ctx, n, question, &plan.subject))).await;
-        findings.extend(plan.aside.iter().cloned());
-
-        let names: BTreeSet<_> = plan.questions.iter().map(|question| question.breaker.clone()).collect();
-        let names: Vec<_> = names.into_iter().collect();
+        let mut plan = opened.map_err(|error| refusal(&error))?;
+        let mut findings = ask_all(ctx, &plan).await;
+        if !plan.wanting.is_empty() {
+            let round = Round { plan: plan.clone(), findings: findings.clone() };
+            // Without a second plan, what the first one was wanting stays unasked, and the report says so.
+            if let Ok(further) = ctx.execute_local_activity(Desk::read_file, round, desk_options(3)).await {
+                findings.extend(ask_all(ctx, &further).await);
+                plan.questions.extend(further.questions);
+                plan = Plan { questions: plan.questions, ..further };
+            }
+        }
+        let concern = Concern::of(&plan);
         // A report without the breakers is still a report.
-        let breakers =
-            ctx.execute_local_activity(Desk::read_breakers, names, desk_options(1)).await.unwrap_or_default();
-        Ok(Report::new(ctx.workflow_id(), &plan, findings, breakers))
+        let breakers = ctx.execute_local_activity(Desk::read_breakers, concern, desk_options(1)).await;
+        Ok(Report::new(ctx.workflow_id(), plan, findings, breakers.unwrap_or_default()))
     }
 
     /// Live progress, question by question.
@@ -96,6 +99,17 @@ impl InvestigationWorkflow {
     pub fn progress(&self, _ctx: &WorkflowContextView) -> Vec<Step> {
         self.steps.clone()
     }
+}
+
+/// Puts the questions of a plan, all at once.
+async fn ask_all(ctx: &WorkflowContext<InvestigationWorkflow>, plan: &Plan) -> Vec<Finding> {
+    let before = ctx.state_mut(|state| {
+        let before = state.steps.len();
+        state.steps.extend(plan.questions.iter().map(Step::asking));
+        before
+    });
+    let questions = plan.questions.iter().enumerate();
+    join_all(questions.map(|(n, question)| ask(ctx, before + n, question, &plan.subject))).await
 }
 
 /// Puts one question and waits for what becomes of it. Whatever goes wrong, the result is a finding.

@@ -9,6 +9,6 @@ mod finding;
 pub mod investigation;
 pub mod plan;
 
-pub use desk::{Desk, OPEN_FILE, READ_BREAKERS};
+pub use desk::{Concern, Desk, Round};
 pub use investigation::{InvestigationWorkflow, Step};
-pub use plan::{Plan, admit, plan};
+pub use plan::{Plan, Question, Wanting, admit, plan, plan_further};

@@ -1,8 +1,11 @@
-//! Which questions an investigation asks. A pure function of the subject and the catalog.
+//! Which questions an investigation asks. Pure functions of the subject, the catalog, and what has been learnt so far.
+//!
+//! Who gives only a registration number still wants watch lists and the press to be asked, and those know names. So there
+//! are two rounds: what applies to the subject as given, and then what applies to it as the registers describe it.
 
 use osint_activities::{
-    catalog::{Applies, Entry},
-    model::{Finding, Status, Subject, SubjectError},
+    catalog::{Applies, Countries, Entry, operation},
+    model::{Address, Company, Finding, Status, Subject, SubjectError},
 };
 use serde::{Deserialize, Serialize};
 
@@ -19,6 +22,15 @@ pub struct Question {
     pub answers: String,
 }
 
+/// A question that would apply, but for something that is not known about the subject.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Wanting {
+    /// The question.
+    pub question: Question,
+    /// What is missing.
+    pub why: String,
+}
+
 /// What is asked, and what is not and why.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
@@ -26,6 +38,8 @@ pub struct Plan {
     pub subject: Subject,
     /// The questions, in the order of the report.
     pub questions: Vec<Question>,
+    /// Questions that wait for something to be learnt about the subject.
+    pub wanting: Vec<Wanting>,
     /// One finding of status `not_applicable` for each question that makes no sense for this subject.
     pub aside: Vec<Finding>,
 }
@@ -43,29 +57,79 @@ pub fn admit(subject: Subject) -> Result<Subject, SubjectError> {
     }
 }
 
-/// Plans an investigation of `subject` over the operations of `catalog`.
+/// Plans the first round of an investigation of `subject` over the operations of `catalog`.
 #[must_use]
 pub fn plan(subject: Subject, catalog: &[Entry]) -> Plan {
-    let (mut questions, mut aside) = (Vec::new(), Vec::new());
+    let (mut questions, mut wanting, mut aside) = (Vec::new(), Vec::new(), Vec::new());
     for Entry { source, operation } in catalog {
+        let question = || Question {
+            source: source.name.to_owned(),
+            operation: operation.name.to_owned(),
+            breaker: source.breaker.to_owned(),
+            answers: operation.answers.to_owned(),
+        };
         match operation.applies(&subject) {
-            Applies::Yes => questions.push(Question {
-                source: source.name.to_owned(),
-                operation: operation.name.to_owned(),
-                breaker: source.breaker.to_owned(),
-                answers: operation.answers.to_owned(),
-            }),
+            Applies::Yes => questions.push(question()),
+            Applies::No(why) if operation.countries.cover(&subject) => {
+                wanting.push(Wanting { question: question(), why });
+            }
             Applies::No(why) => {
                 aside.push(Finding::new(source.name, operation.name, Status::NotApplicable).because(why));
             }
         }
     }
-    Plan { subject, questions, aside }
+    Plan { subject, questions, wanting, aside }
+}
+
+/// Plans the second round: those questions of the first round that were wanting something which `findings` have brought.
+#[must_use]
+pub fn plan_further(first: &Plan, findings: &[Finding], catalog: &[Entry]) -> Plan {
+    let again = plan(learn(first.subject.clone(), findings), catalog);
+    let waited = |name: &str| first.wanting.iter().any(|wanting| wanting.question.operation == name);
+    let questions = again.questions.into_iter().filter(|question| waited(&question.operation)).collect();
+    Plan { questions, ..again }
+}
+
+/// What the registers say about the subject, where the subject itself is silent. Only records of the very company count, by
+/// its number, LEI or VAT number: a search that found somebody of that name has taught nothing. The home register is
+/// believed first.
+fn learn(mut subject: Subject, findings: &[Finding]) -> Subject {
+    let home = |finding: &&Finding| {
+        operation(&finding.operation).is_some_and(|entry| matches!(entry.operation.countries, Countries::Only(_)))
+    };
+    let (registers, others): (Vec<_>, Vec<_>) = findings.iter().partition(home);
+    let given = subject.clone();
+    let records = registers.into_iter().chain(others).filter_map(|finding| finding.data.as_ref());
+    for company in records.flat_map(|facts| &facts.companies).filter(|company| is(company, &given)) {
+        subject.name = subject.name.or_else(|| company.name.clone());
+        subject.lei = subject.lei.or_else(|| company.lei.clone());
+        subject.vat = subject.vat.or_else(|| company.vat.clone());
+        subject.website = subject.website.or_else(|| company.website.clone());
+        subject.address = subject.address.or_else(|| company.address.as_ref().and_then(on_one_line));
+    }
+    // What a register wrote in another form than ours would be refused by the next one: then the given form is better.
+    match subject.normalised() {
+        Ok((subject, doubts)) if doubts.is_empty() => subject,
+        _ => given,
+    }
+}
+
+fn is(company: &Company, subject: &Subject) -> bool {
+    let same = |ours: &Option<String>, theirs: &Option<String>| ours.is_some() && ours == theirs;
+    let country = company.country.as_deref().is_none_or(|country| country == subject.country.as_str());
+    same(&subject.lei, &company.lei) || same(&subject.vat, &company.vat) || (country && same(&subject.id, &company.id))
+}
+
+fn on_one_line(address: &Address) -> Option<String> {
+    let town = [&address.postal_code, &address.city].into_iter().flatten().cloned().collect::<Vec<_>>().join(" ");
+    let parts = [address.street.clone(), (!town.is_empty()).then_some(town)];
+    let line = parts.into_iter().flatten().collect::<Vec<_>>().join(", ");
+    (!line.is_empty()).then_some(line)
 }
 
 #[cfg(test)]
 mod tests {
-    use osint_activities::catalog::operations;
+    use osint_activities::{catalog::operations, model::Facts};
 
     use super::*;
 
@@ -73,8 +137,23 @@ mod tests {
         Subject::new(country.parse().expect("a country"))
     }
 
-    fn asked(subject: &Subject) -> Vec<String> {
-        plan(subject.clone(), operations()).questions.into_iter().map(|question| question.operation).collect()
+    fn norwegian() -> Subject {
+        Subject { id: Some("923609016".into()), ..subject("NO") }
+    }
+
+    fn names(questions: &[Question]) -> Vec<&str> {
+        questions.iter().map(|question| question.operation.as_str()).collect()
+    }
+
+    fn record(operation: &str, company: Company) -> Finding {
+        let source = operation.split('.').next().expect("a source");
+        let data = Some(Facts { companies: vec![company], ..Facts::default() });
+        Finding { data, ..Finding::new(source, operation, Status::Complete) }
+    }
+
+    fn equinor(name: &str) -> Company {
+        let country = Some("NO".to_owned());
+        Company { name: Some(name.into()), id: Some("923609016".into()), country, ..Company::default() }
     }
 
     #[test]
@@ -87,11 +166,10 @@ mod tests {
     }
 
     #[test]
-    fn every_operation_is_either_asked_or_set_aside_with_a_reason() {
+    fn every_operation_is_asked_or_wanting_or_set_aside_with_a_reason() {
         for country in ["NO", "CZ", "FI", "DE", "US"] {
-            let subject = Subject { id: Some("1".into()), ..subject(country) };
-            let plan = plan(subject, operations());
-            assert_eq!(plan.questions.len() + plan.aside.len(), operations().len());
+            let plan = plan(Subject { id: Some("1".into()), ..subject(country) }, operations());
+            assert_eq!(plan.questions.len() + plan.wanting.len() + plan.aside.len(), operations().len());
             assert!(
                 plan.aside.iter().all(|finding| finding.status == Status::NotApplicable && finding.reason.is_some())
             );
@@ -100,16 +178,54 @@ mod tests {
 
     #[test]
     fn a_register_is_asked_about_its_own_country_only() {
-        let norwegian = asked(&Subject { id: Some("923609016".into()), ..subject("NO") });
-        assert!(norwegian.iter().any(|name| name == "no_brreg.entity"));
-        assert!(!norwegian.iter().any(|name| name.starts_with("cz_ares.") || name.starts_with("vies.")));
+        let plan = plan(norwegian(), operations());
+        let asked = names(&plan.questions);
+        assert!(asked.contains(&"no_brreg.entity"));
+        assert!(!asked.iter().any(|name| name.starts_with("cz_ares.") || name.starts_with("vies.")));
     }
 
     #[test]
-    fn what_needs_a_name_waits_for_one() {
-        let unnamed = Subject { id: Some("923609016".into()), ..subject("NO") };
-        let named = Subject { name: Some("Equinor ASA".into()), ..unnamed.clone() };
-        assert!(!asked(&unnamed).iter().any(|name| name == "opensanctions.match"));
-        assert!(asked(&named).iter().any(|name| name == "opensanctions.match"));
+    fn what_needs_a_name_waits_until_a_register_has_told_it() {
+        let first = plan(norwegian(), operations());
+        assert!(!names(&first.questions).contains(&"opensanctions.match"));
+        let second = plan_further(&first, &[record("no_brreg.entity", equinor("EQUINOR ASA"))], operations());
+        assert_eq!(second.subject.name.as_deref(), Some("EQUINOR ASA"));
+        assert!(names(&second.questions).contains(&"opensanctions.match"));
+        let twice = names(&first.questions).into_iter().filter(|name| names(&second.questions).contains(name)).count();
+        assert_eq!(twice, 0, "a question was asked in both rounds");
+    }
+
+    #[test]
+    fn the_home_register_is_believed_first_and_a_namesake_never() {
+        let first = plan(norwegian(), operations());
+        let elsewhere = Company { id: Some("111111111".into()), ..equinor("Equinor Namesake") };
+        let findings = [
+            record("gleif.search", elsewhere),
+            record("gleif.record", equinor("Equinor (GLEIF)")),
+            record("no_brreg.entity", equinor("EQUINOR ASA")),
+        ];
+        let learnt = |findings: &[Finding]| plan_further(&first, findings, operations()).subject.name;
+        assert_eq!(learnt(&findings).as_deref(), Some("EQUINOR ASA"));
+        assert_eq!(learnt(&findings[..2]).as_deref(), Some("Equinor (GLEIF)"));
+        assert_eq!(learnt(&findings[..1]), None);
+    }
+
+    #[test]
+    fn what_the_user_gave_stays() {
+        let named = Subject { name: Some("Statoil".into()), ..norwegian() };
+        let second = plan_further(&plan(named, operations()), &[record("no_brreg.entity", equinor("X"))], operations());
+        assert_eq!(second.subject.name.as_deref(), Some("Statoil"));
+    }
+
+    #[test]
+    fn an_address_is_one_line() {
+        let address = Address {
+            street: Some("Forusbeen 50".into()),
+            postal_code: Some("4035".into()),
+            city: Some("STAVANGER".into()),
+            country: Some("NO".into()),
+        };
+        assert_eq!(on_one_line(&address).as_deref(), Some("Forusbeen 50, 4035 STAVANGER"));
+        assert_eq!(on_one_line(&Address::default()), None);
     }
 }
