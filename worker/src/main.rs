@@ -1,6 +1,6 @@
 //! The command `osint`.
 
-use std::process::ExitCode;
+use std::{io::Write, process::ExitCode};
 
 use clap::Parser;
 use osint_worker::cli::Cli;
@@ -10,7 +10,7 @@ async fn main() -> ExitCode {
     match Cli::parse().run().await {
         Ok(()) => ExitCode::SUCCESS,
         Err(exit) => {
-            eprintln!("{exit}");
+            let _ = writeln!(std::io::stderr(), "{exit}");
             exit.into()
         }
     }

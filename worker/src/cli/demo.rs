@@ -8,6 +8,7 @@ use osint_activities::{catalog, model::Subject};
 use temporalio_client::Client;
 use tokio::time::Instant;
 
+use super::say;
 use crate::{
     devserver::DevServerOptions,
     exit::Exit,
@@ -57,7 +58,7 @@ impl Demo {
             Exit::user(format!("there is no source '{}'", self.fault.source))
                 .hint(format!("one of {}", names.join(", ")))
         })?;
-        eprintln!("starting a Temporal server, simulated sources and a worker …");
+        say(format_args!("starting a Temporal server, simulated sources and a worker …"));
         let stack = tokio::select! {
             stack = Stack::start(DevServerOptions::default(), &[]) => stack?,
             signal = told_to_end() => return signal.and(Err(Exit::interrupted())),
@@ -68,11 +69,11 @@ impl Demo {
         super::print_report(&report, self.json)?;
         let times = times(healthy, outage);
         if self.json {
-            eprintln!("\n{times}")
+            say(format_args!("\n{times}"))
         } else {
             super::print(&format!("\n{times}"))?
         }
-        eprintln!("done in {:.1} s; nothing is left running", began.elapsed().as_secs_f64());
+        say(format_args!("done in {:.1} s; nothing is left running", began.elapsed().as_secs_f64()));
         Ok(())
     }
 
@@ -100,11 +101,11 @@ impl Demo {
         let FaultArg { source, fault } = &self.fault;
         let subject = equinor();
 
-        eprintln!("\n{}", paint.bold("1  every source is healthy"));
+        say(format_args!("\n{}", paint.bold("1  every source is healthy")));
         follow(client, &subject, paint).await?;
         let healthy = timed(client, &subject).await?;
 
-        eprintln!("\n{}", paint.bold(&format!("2  {source} is {fault}: until its breaker opens")));
+        say(format_args!("\n{}", paint.bold(&format!("2  {source} is {fault}: until its breaker opens"))));
         stack.simulator.set_fault(source, fault).await.map_err(Exit::user)?;
         let open =
             || registry.views().iter().any(|view| part_of(&view.service, breaker) && view.state != State::Closed);
@@ -115,10 +116,13 @@ impl Demo {
             follow(client, &subject, paint).await?;
         }
         if !open() {
-            eprintln!("  {}", paint.dim(&format!("the breaker of {source} has not opened: '{fault}' is no outage")));
+            say(format_args!(
+                "  {}",
+                paint.dim(&format!("the breaker of {source} has not opened: '{fault}' is no outage"))
+            ));
         }
 
-        eprintln!("\n{}", paint.bold(&format!("3  {source} is {fault}, and its breaker knows")));
+        say(format_args!("\n{}", paint.bold(&format!("3  {source} is {fault}, and its breaker knows"))));
         let outage = timed(client, &subject).await?;
         let report = follow(client, &subject, paint).await?;
         Ok(Outcome { healthy, outage, report })
@@ -143,7 +147,7 @@ fn equinor() -> Subject {
 /// One investigation with its progress.
 async fn follow(client: &Client, subject: &Subject, paint: Paint) -> Result<Report, Exit> {
     let investigation = Investigation::start(client, TASK_QUEUE, subject.clone()).await?;
-    investigation.follow(|each| eprintln!("{}", step(each, paint))).await
+    investigation.follow(|each| say(format_args!("{}", step(each, paint)))).await
 }
 
 /// The median time of some investigations, without the queries that progress takes.

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use circuit_registry::{BreakersConfig, CircuitRegistry};
 use clap::Args;
 
+use super::say;
 use crate::{
     devserver::DevServerOptions,
     exit::Exit,
@@ -53,15 +54,15 @@ impl Dev {
         let activities = stack.activities(&registry)?;
         let settings = Settings { admin: Some(self.admin), ..Settings::default() };
         run_until(stack.server.client().await?, registry, activities, settings, async move |admin| {
-            eprintln!("Temporal    {}   http://127.0.0.1:{}", stack.server.address(), self.ui_port);
-            eprintln!("simulator   http://{}/_control", stack.simulator.addr());
+            say(format_args!("Temporal    {}   http://127.0.0.1:{}", stack.server.address(), self.ui_port));
+            say(format_args!("simulator   http://{}/_control", stack.simulator.addr()));
             if let Some(admin) = admin {
-                eprintln!("worker      http://{admin}   /breakers /metrics /live /ready");
+                say(format_args!("worker      http://{admin}   /breakers /metrics /live /ready"));
             }
             for FaultArg { source, fault } in &self.faults {
-                eprintln!("fault       {source}: {fault}");
+                say(format_args!("fault       {source}: {fault}"));
             }
-            eprintln!("Ctrl-C ends all of it.");
+            say(format_args!("Ctrl-C ends all of it."));
             told_to_end().await
         })
         .await

@@ -5,6 +5,7 @@ use std::io::stderr;
 use clap::Args;
 use osint_activities::model::Subject;
 
+use super::say;
 use crate::{
     connect::{Target, connect},
     exit::Exit,
@@ -80,8 +81,8 @@ impl Investigate {
         require_worker(&client, &self.task_queue).await?;
         let investigation = Investigation::start(&client, &self.task_queue, subject).await?;
         let paint = Paint::of(&stderr());
-        eprintln!("investigation {}", investigation.id());
-        let report = investigation.follow(|each| eprintln!("{}", step(each, paint))).await?;
+        say(format_args!("investigation {}", investigation.id()));
+        let report = investigation.follow(|each| say(format_args!("{}", step(each, paint)))).await?;
         super::print_report(&report, self.json)
     }
 }

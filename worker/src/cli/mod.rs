@@ -133,6 +133,12 @@ fn print_report(report: &Report, json: bool) -> Result<(), Exit> {
     print_json(&document)
 }
 
+/// Tells the user something on standard error. Nobody there to read it is no error, and no reason to stop.
+fn say(text: std::fmt::Arguments<'_>) {
+    use std::io::Write;
+    let _ = writeln!(std::io::stderr(), "{text}");
+}
+
 /// Prints to standard output. A reader that has gone away (`| head`) is no error.
 fn print(text: &str) -> Result<(), Exit> {
     use std::io::Write;

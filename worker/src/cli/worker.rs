@@ -5,6 +5,7 @@ use std::{net::SocketAddr, time::Duration};
 use circuit_registry::{BreakersConfig, CircuitRegistry};
 use clap::Args;
 
+use super::say;
 use crate::{
     connect::{Target, connect},
     exit::Exit,
@@ -50,10 +51,10 @@ impl WorkerCommand {
         };
         run_until(client, registry, activities, settings, async move |admin| {
             if let Some(admin) = admin {
-                eprintln!("worker on task queue '{}'; admin server at http://{admin}", self.task_queue);
+                say(format_args!("worker on task queue '{}'; admin server at http://{admin}", self.task_queue));
             }
             told_to_end().await?;
-            eprintln!("told to end: finishing running activities for up to {} s", self.grace);
+            say(format_args!("told to end: finishing running activities for up to {} s", self.grace));
             Ok(())
         })
         .await

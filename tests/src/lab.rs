@@ -1,0 +1,99 @@
+//! A laboratory: a real Temporal server, simulated sources with switchable faults, and a worker that can be replaced.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use circuit_registry::{BreakersConfig, CircuitRegistry};
+use osint_activities::{
+    model::{Country, Subject},
+    simulator::Simulator,
+};
+use osint_worker::{
+    devserver::DevServerOptions,
+    exit::Exit,
+    report::Report,
+    run::{Settings, run_until},
+    stack::Stack,
+    starter::Investigation,
+};
+use temporalio_client::Client;
+
+/// The server and the sources. They live as long as the test.
+#[derive(Debug)]
+pub struct Lab {
+    stack: Stack,
+    workers: AtomicU32,
+}
+
+/// A worker in the laboratory, as a test sees it.
+pub struct Bench<'a> {
+    /// Its breakers.
+    pub registry: CircuitRegistry,
+    /// The way to the server.
+    pub client: Client,
+    /// The sources.
+    pub simulator: &'a Simulator,
+    queue: String,
+}
+
+impl Lab {
+    /// Starts the server and the sources.
+    ///
+    /// # Errors
+    /// When either cannot start; the text says what to install.
+    pub async fn start() -> Result<Self, Exit> {
+        Ok(Self { stack: Stack::start(DevServerOptions::default(), &[]).await?, workers: AtomicU32::new(0) })
+    }
+
+    /// The sources.
+    #[must_use]
+    pub const fn simulator(&self) -> &Simulator {
+        &self.stack.simulator
+    }
+
+    /// Runs a worker with breakers of its own, on a task queue of its own, for as long as `test` takes.
+    ///
+    /// # Errors
+    /// When the worker fails, or what `test` returns.
+    ///
+    /// # Panics
+    /// When `breakers` is no valid configuration.
+    pub async fn with_worker<T>(
+        &self,
+        breakers: &str,
+        test: impl AsyncFnOnce(&Bench<'_>) -> Result<T, Exit>,
+    ) -> Result<T, Exit> {
+        let registry = CircuitRegistry::new(BreakersConfig::from_yaml(breakers).expect("a valid configuration"));
+        let queue = format!("lab-{}", self.workers.fetch_add(1, Ordering::Relaxed));
+        let activities = self.stack.activities(&registry)?;
+        let client = self.stack.server.client().await?;
+        let settings = Settings { task_queue: queue.clone(), ..Settings::default() };
+        let bench = Bench { registry: registry.clone(), client: client.clone(), simulator: self.simulator(), queue };
+        run_until(client, registry, activities, settings, async |_admin| test(&bench).await).await
+    }
+
+    /// Ends everything, and waits until it is gone.
+    pub async fn stop(self) {
+        self.stack.stop().await;
+    }
+}
+
+impl Bench<'_> {
+    /// Investigates to the end.
+    ///
+    /// # Errors
+    /// When there is no report.
+    pub async fn investigate(&self, subject: Subject) -> Result<Report, Exit> {
+        Investigation::start(&self.client, &self.queue, subject).await?.report().await
+    }
+}
+
+/// A large listed company that every kind of source has something to say about.
+#[must_use]
+pub fn equinor() -> Subject {
+    Subject {
+        id: Some("923609016".to_owned()),
+        name: Some("Equinor ASA".to_owned()),
+        address: Some("Forusbeen 50, 4035 Stavanger".to_owned()),
+        ..Subject::new(Country::new("NO"))
+    }
+}

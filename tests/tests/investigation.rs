@@ -1,0 +1,190 @@
+//! Whole investigations on a real Temporal server: healthy, with each kind of fault on one source, and after it.
+//!
+//! Not covered here: what a parser makes of an upstream's answer, and when a breaker opens; both are tested where they are
+//! decided.
+
+use osint_activities::model::{Country, Finding, Status, Subject};
+use osint_tests::{
+    lab::{Bench, Lab, equinor},
+    wait::eventually,
+};
+use osint_worker::{
+    exit::Exit,
+    report::{Overall, Report},
+};
+
+/// Four failures open any breaker for a minute; a call that hangs is given up after a second.
+const BREAKERS: &str = "defaults: { fail_max: 4, reset_timeout: 60s, timeout: 1s }";
+
+const FAIL_MAX: u64 = 4;
+
+/// What a source contributed, without what differs from run to run.
+fn substance(finding: &Finding) -> (String, Status, Option<String>, String) {
+    let data = serde_json::to_string(&finding.data).expect("serialisable");
+    (finding.operation.clone(), finding.status, finding.reason.clone(), data)
+}
+
+/// Every finding of another source is what it was in the healthy run.
+fn assert_untouched(report: &Report, healthy: &Report, source: &str, fault: &str) {
+    let others =
+        |report: &Report| report.findings.iter().filter(|f| f.source != source).map(substance).collect::<Vec<_>>();
+    for (now, then) in others(report).iter().zip(others(healthy)) {
+        assert_eq!(*now, then, "{source}={fault} touched {}", then.0);
+    }
+    assert_eq!(report.findings.len(), healthy.findings.len(), "{source}={fault}");
+}
+
+fn of<'a>(report: &'a Report, source: &'a str) -> impl Iterator<Item = &'a Finding> {
+    report.findings.iter().filter(move |finding| finding.source == source)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_healthy_investigation_is_complete_and_leaves_every_breaker_closed() -> Result<(), Exit> {
+    let lab = Lab::start().await?;
+    lab.with_worker(BREAKERS, async |bench| {
+        let finnish = Subject { id: Some("0112038-9".to_owned()), ..Subject::new(Country::new("FI")) };
+        for subject in [equinor(), finnish] {
+            let report = bench.investigate(subject).await?;
+            assert_eq!(report.status, Overall::Complete, "{:#?}", report.coverage);
+            assert!(report.asked().all(|finding| finding.attempts == 1 && finding.started_at.is_some()));
+            assert!(report.breakers.iter().all(|breaker| breaker.state == "closed" && breaker.retry_in_ms.is_none()));
+        }
+        Ok(())
+    })
+    .await?;
+    lab.stop().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_number_alone_brings_the_name_that_watch_lists_need() -> Result<(), Exit> {
+    let lab = Lab::start().await?;
+    lab.with_worker(BREAKERS, async |bench| {
+        let subject = Subject { name: None, address: None, ..equinor() };
+        let report = bench.investigate(subject.clone()).await?;
+        assert_eq!(report.subject.name.as_deref(), Some("EQUINOR ASA"));
+        assert!(of(&report, "opensanctions").all(|finding| finding.status == Status::Complete));
+
+        bench.simulator.set_fault("gleif", "down").await.map_err(Exit::ours)?;
+        bench.simulator.set_fault("no_brreg", "down").await.map_err(Exit::ours)?;
+        let blind = bench.investigate(subject).await?;
+        bench.simulator.clear_all().await.map_err(Exit::ours)?;
+        assert!(blind.coverage.not_asked.iter().any(|gap| gap.operation == "opensanctions.match"), "{blind:#?}");
+        assert_ne!(blind.status, Overall::Complete);
+        Ok(())
+    })
+    .await?;
+    lab.stop().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_subject_that_cannot_be_right_is_refused_before_anybody_is_asked() -> Result<(), Exit> {
+    let lab = Lab::start().await?;
+    lab.with_worker(BREAKERS, async |bench| {
+        let mistyped = Subject { id: Some("923609017".to_owned()), ..equinor() };
+        let refused = bench.investigate(mistyped).await.expect_err("a checksum fails");
+        assert_eq!(refused.code(), 2, "{refused}");
+        for source in bench.simulator.sources() {
+            assert_eq!(bench.simulator.calls(source).map_err(Exit::ours)?.total, 0, "{source} was asked");
+        }
+        Ok(())
+    })
+    .await?;
+    lab.stop().await;
+    Ok(())
+}
+
+/// Faults that are an outage: they must open the breaker, and the source must be left alone then.
+const OUTAGES: [&str; 13] = [
+    "down",
+    "refused",
+    "hangup",
+    "reset",
+    "hang",
+    "slow:5s",
+    "500",
+    "502_html",
+    "504",
+    "503_retry_after:30",
+    "200_html_maintenance",
+    "truncated_json",
+    "wrong_shape",
+];
+
+/// Faults that are something else: an answer, a refusal, a request to stay away, or over before the breaker opens.
+const OTHERS: [&str; 7] = ["429", "429_retry_after:30", "401", "403", "not_found", "flap:1", "slow:200ms"];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_fault_of_one_source_changes_its_own_finding_and_no_other() -> Result<(), Exit> {
+    let lab = Lab::start().await?;
+    let healthy = lab.with_worker(BREAKERS, async |bench| bench.investigate(equinor()).await).await?;
+    let with_one_operation = OUTAGES.iter().map(|fault| ("tavily", *fault));
+    for (source, fault) in with_one_operation.chain([("gleif", "down"), ("gleif", "hang")]) {
+        lab.with_worker(BREAKERS, async |bench| outage(bench, &healthy, source, fault).await).await?;
+    }
+    for fault in OTHERS {
+        lab.with_worker(BREAKERS, async |bench| {
+            bench.simulator.set_fault("tavily", fault).await.map_err(Exit::ours)?;
+            let report = bench.investigate(equinor()).await?;
+            assert_untouched(&report, &healthy, "tavily", fault);
+            bench.simulator.clear_all().await.map_err(Exit::ours)
+        })
+        .await?;
+    }
+    lab.stop().await;
+    Ok(())
+}
+
+/// Investigates until the breaker is open, and once more. Both sources have at most as many operations as `fail_max`, so
+/// that no more calls can be under way at once than it takes failures.
+async fn outage(bench: &Bench<'_>, healthy: &Report, source: &str, fault: &str) -> Result<(), Exit> {
+    bench.simulator.clear_all().await.map_err(Exit::ours)?;
+    bench.simulator.forget_calls();
+    bench.simulator.set_fault(source, fault).await.map_err(Exit::ours)?;
+    let open = || bench.registry.breaker(source).view().retry_in.is_some();
+    for _ in 0..FAIL_MAX {
+        let report = bench.investigate(equinor()).await?;
+        assert_untouched(&report, healthy, source, fault);
+        assert!(of(&report, source).all(|finding| finding.status == Status::Degraded), "{source}={fault}: {report:#?}");
+        if open() {
+            break;
+        }
+    }
+    assert!(open(), "{source}={fault} did not open the breaker");
+    let report = bench.investigate(equinor()).await?;
+    assert_untouched(&report, healthy, source, fault);
+    for finding in of(&report, source) {
+        assert_eq!(finding.status, Status::Degraded, "{source}={fault}");
+        assert!(finding.retry_at.is_some(), "{source}={fault}: {finding:?} does not say when to come back");
+    }
+    assert!(report.breakers.iter().any(|breaker| breaker.service == source && breaker.state == "open"));
+    let calls = bench.simulator.calls(source).map_err(Exit::ours)?.total;
+    assert!(calls <= FAIL_MAX, "{source}={fault} was called {calls} times");
+    bench.simulator.clear_all().await.map_err(Exit::ours)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_source_that_is_back_is_found_by_a_probe() -> Result<(), Exit> {
+    let lab = Lab::start().await?;
+    let breakers = "defaults: { fail_max: 1, reset_timeout: 1s, timeout: 1s }";
+    lab.with_worker(breakers, async |bench| {
+        bench.simulator.set_fault("nominatim", "down").await.map_err(Exit::ours)?;
+        let during = bench.investigate(equinor()).await?;
+        assert!(of(&during, "nominatim").all(|finding| finding.status == Status::Degraded));
+        bench.simulator.clear("nominatim").await.map_err(Exit::ours)?;
+        bench.simulator.forget_calls();
+        eventually("nominatim answers again", async || {
+            let report = bench.investigate(equinor()).await.ok()?;
+            of(&report, "nominatim").all(|finding| finding.status == Status::Complete).then_some(())
+        })
+        .await;
+        // The free call that was the probe, and the question.
+        assert_eq!(bench.simulator.calls("nominatim").map_err(Exit::ours)?.total, 2);
+        assert!(bench.registry.breaker("nominatim").view().retry_in.is_none());
+        Ok(())
+    })
+    .await?;
+    lab.stop().await;
+    Ok(())
+}
