@@ -288,3 +288,6 @@ fn notice(mode: Mode, transition: Transition) -> Option<Notice> {
         Mode::Observe | Mode::ForceClosed | Mode::ForceOpen => None,
     }
 }
+
+#[cfg(test)]
+mod properties;

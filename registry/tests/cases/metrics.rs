@@ -32,7 +32,7 @@ fn value(family: &MetricFamily, metric: &prometheus::proto::Metric) -> f64 {
 
 fn measured(registry: &CircuitRegistry) -> Registry {
     let metrics = Registry::new();
-    register(registry, &metrics).unwrap();
+    register(registry, &metrics).expect("names of its own");
     metrics
 }
 
