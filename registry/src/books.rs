@@ -208,8 +208,7 @@ impl Books {
             return (if current { Settlement::Counted } else { Settlement::Late }, None);
         }
         let mode = self.mode(now);
-        let policy = self.policy.clone();
-        let (settlement, transition) = self.machine.settle(ticket.generation, sample, now, draw, &policy);
+        let (settlement, transition) = self.machine.settle(ticket.generation, sample, now, draw, &self.policy);
         (settlement, transition.and_then(|t| notice(mode, t)))
     }
 

@@ -5,8 +5,7 @@
 
 use std::{
     fmt,
-    future::poll_fn,
-    pin::{Pin, pin},
+    pin::pin,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
@@ -18,6 +17,7 @@ use tokio::sync::Notify;
 
 use crate::{
     books::{Books, Entry, Notice, Refusal, Ticket},
+    call::Said,
     clock::Tick,
     context::{self, CallContext},
     control::Override,
@@ -25,7 +25,7 @@ use crate::{
     gate::{Gate, Word},
     histogram::Histogram,
     hub::{Draws, Hub},
-    lanes::{Counter, Lanes, Slot},
+    lanes::{Counter, Lanes},
     machine::Sample,
     outcome::{CallError, Classify, Rejection, ServiceName, Settlement, State, Verdict},
     policy::{Mode, Policy},
@@ -58,12 +58,13 @@ impl Breaker {
     /// # Errors
     /// [`CallError::Rejected`] if it never ran, [`CallError::TimedOut`] if it took longer than the policy or the surrounding
     /// [`CallContext`] allows, [`CallError::Upstream`] with its own error otherwise.
-    pub async fn call<T, E, F>(&self, work: F) -> Result<T, CallError<E>>
+    #[inline]
+    pub fn call<T, E, F>(&self, work: F) -> impl Future<Output = Result<T, CallError<E>>>
     where
         F: Future<Output = Result<T, E>>,
         E: Classify,
     {
-        self.core.run(work, classified).await
+        self.core.call(work, classified)
     }
 
     /// Like [`call`](Self::call), with the verdict given by `judge`: for errors that do not classify themselves, and for
@@ -71,28 +72,29 @@ impl Breaker {
     ///
     /// # Errors
     /// As [`call`](Self::call).
-    pub async fn call_with<T, E, F>(
+    #[inline]
+    pub fn call_with<T, E, F>(
         &self,
         work: F,
         judge: impl FnOnce(&Result<T, E>) -> Verdict,
-    ) -> Result<T, CallError<E>>
+    ) -> impl Future<Output = Result<T, CallError<E>>>
     where
         F: Future<Output = Result<T, E>>,
     {
-        self.core.run(work, |result| (judge(result), None)).await
+        self.core.call(work, |result: &Result<T, E>| (judge(result), None))
     }
 
     /// Like [`call_with`](Self::call_with), where a failure may also say how long to stay away.
     #[cfg(feature = "tower")]
-    pub(crate) async fn run<T, E, F>(
+    pub(crate) fn call_said<T, E, F>(
         &self,
         work: F,
-        judge: impl FnOnce(&Result<T, E>) -> (Verdict, Option<Duration>),
-    ) -> Result<T, CallError<E>>
+        judge: impl FnOnce(&Result<T, E>) -> Said,
+    ) -> impl Future<Output = Result<T, CallError<E>>>
     where
         F: Future<Output = Result<T, E>>,
     {
-        self.core.run(work, judge).await
+        self.core.call(work, judge)
     }
 
     /// Asks for one call to start; waits for a place in the bulkhead as long as the policy says.
@@ -219,7 +221,7 @@ impl fmt::Debug for Permit {
 
 /// How a call was admitted.
 #[derive(Debug, Clone, Copy)]
-enum Way {
+pub(crate) enum Way {
     /// By the gate's word alone.
     Gate(Word),
     /// By the books.
@@ -237,12 +239,12 @@ impl Way {
 
 /// What the end of a call needs to know of its beginning.
 #[derive(Debug)]
-struct Receipt {
-    way: Way,
+pub(crate) struct Receipt {
+    pub(crate) way: Way,
     /// When it began, where that is measured.
-    started: Option<Tick>,
+    pub(crate) started: Option<Tick>,
     /// When the policy's timeout is over, where there is one.
-    expires: Option<Tick>,
+    pub(crate) expires: Option<Tick>,
 }
 
 /// Why a call that may wait does not start now.
@@ -254,45 +256,8 @@ enum NotNow {
     },
 }
 
-/// A call that runs. Its end is settled, whatever the end is.
-struct Running<'a> {
-    core: &'a Core,
-    receipt: Receipt,
-    /// The protected future is being polled: if we are dropped now, it panicked.
-    polling: bool,
-    ended: bool,
-}
-
-impl Drop for Running<'_> {
-    fn drop(&mut self) {
-        if !self.ended {
-            let verdict = if self.polling { Verdict::Failure } else { self.core.dropped(&self.receipt) };
-            self.core.settle(&self.receipt, verdict, None);
-        }
-    }
-}
-
-impl Running<'_> {
-    /// Runs `work` to its end, knowing at each moment whether a panic would be its own.
-    async fn poll<F: Future>(&mut self, mut work: Pin<&mut F>) -> F::Output {
-        poll_fn(|cx| {
-            self.polling = true;
-            let poll = work.as_mut().poll(cx);
-            self.polling = false;
-            poll
-        })
-        .await
-    }
-
-    #[inline]
-    fn end(mut self, verdict: Verdict, not_before: Option<Duration>) {
-        self.ended = true;
-        self.core.settle(&self.receipt, verdict, not_before);
-    }
-}
-
 #[inline]
-pub(crate) fn classified<T, E: Classify>(result: &Result<T, E>) -> (Verdict, Option<Duration>) {
+pub(crate) fn classified<T, E: Classify>(result: &Result<T, E>) -> Said {
     match result {
         Ok(_) => (Verdict::Success, None),
         Err(error) => (error.verdict(), error.retry_after()),
@@ -341,61 +306,49 @@ impl Core {
         core
     }
 
-    // ── admission ──────────────────────────────────────────────────────────────────────────────────────────────────────
-
-    pub(crate) async fn run<T, E, F>(
-        &self,
-        work: F,
-        judge: impl FnOnce(&Result<T, E>) -> (Verdict, Option<Duration>),
-    ) -> Result<T, CallError<E>>
-    where
-        F: Future<Output = Result<T, E>>,
-    {
-        let receipt = match self.enter_by_gate() {
-            Some(receipt) => receipt?,
-            None => self.enter_booked().await?,
-        };
-        let mut running = Running { core: self, receipt, polling: false, ended: false };
-        let mut work = pin!(work);
-        let result = match self.time_limit(&running.receipt) {
-            None => running.poll(work).await,
-            Some(after) => match tokio::time::timeout(after, running.poll(work.as_mut())).await {
-                Ok(result) => result,
-                Err(_) => {
-                    self.lanes.bump(Slot::current(), Counter::TimedOut);
-                    running.end(Verdict::Failure, None);
-                    return Err(CallError::TimedOut { service: self.name.clone(), after });
-                }
-            },
-        };
-        let (verdict, not_before) = judge(&result);
-        running.end(verdict, not_before);
-        result.map_err(CallError::Upstream)
+    #[inline]
+    pub(crate) const fn gate(&self) -> &Gate {
+        &self.gate
     }
+
+    #[inline]
+    pub(crate) fn count(&self, counter: Counter) {
+        self.lanes.count(counter);
+    }
+
+    #[inline]
+    pub(crate) fn now(&self) -> Tick {
+        self.hub.clock.now()
+    }
+
+    // ── admission ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
     /// The answer of the gate, if it can give one.
     #[inline]
     fn enter_by_gate(&self) -> Option<Result<Receipt, Rejection>> {
         let word = self.gate.read();
         if word.admits() {
-            self.lanes.bump(Slot::current(), Counter::Admitted);
+            self.lanes.count(Counter::Admitted);
             let started = if word.is_timed() { Some(self.hub.clock.now()) } else { None };
             return Some(Ok(Receipt { way: Way::Gate(word), started, expires: None }));
         }
-        if word.rejects() {
-            return self.reject_by_gate(word).map(Err);
-        }
-        None
+        let retry_in = self.refused_by_gate(word)?;
+        Some(Err(Rejection::Open { service: self.name.clone(), retry_in, forced: false }))
     }
 
-    fn reject_by_gate(&self, word: Word) -> Option<Rejection> {
+    /// The time until the probe, if the gate alone can tell that a call is rejected; the rejection is counted.
+    #[inline]
+    pub(crate) fn refused_by_gate(&self, word: Word) -> Option<Duration> {
+        if !word.rejects() {
+            return None;
+        }
         let deadline = self.gate.deadline_of(word)?;
         let now = self.hub.clock.now();
         if now >= deadline {
             return None; // a probe is due: that is for the books
         }
-        self.lanes.bump(Slot::current(), Counter::RejectedOpen);
-        Some(Rejection::Open { service: self.name.clone(), retry_in: deadline.since(now), forced: false })
+        self.lanes.count(Counter::RejectedOpen);
+        Some(deadline.since(now))
     }
 
     fn try_enter(&self) -> Result<Receipt, Rejection> {
@@ -405,7 +358,7 @@ impl Core {
         }
     }
 
-    async fn enter(&self) -> Result<Receipt, Rejection> {
+    pub(crate) async fn enter(&self) -> Result<Receipt, Rejection> {
         match self.enter_by_gate() {
             Some(answer) => answer,
             None => self.enter_booked().await,
@@ -464,7 +417,7 @@ impl Core {
             Ok(ticket) => ticket,
             Err(refusal) => return Err((refusal, behind)),
         };
-        self.lanes.bump(Slot::current(), Counter::Admitted);
+        self.lanes.count(Counter::Admitted);
         self.announce(now, notice);
         if self.hub.announcer.wants_calls {
             let probe = ticket.entry == Entry::Probe;
@@ -485,7 +438,7 @@ impl Core {
             Refusal::BudgetExhausted => Some(3),
         };
         match counted {
-            None => self.lanes.bump(Slot::current(), Counter::RejectedOpen),
+            None => self.lanes.count(Counter::RejectedOpen),
             Some(at) => drop(self.refused[at].fetch_add(1, Ordering::Relaxed)),
         }
         let rejection = match refusal {
@@ -505,7 +458,7 @@ impl Core {
     /// The time this call gets: what the policy says, and less than what is left of the surrounding work, so that the call ends
     /// and is settled before its caller is given up. `None` without a limit, or without a tokio clock to keep it.
     #[inline]
-    fn time_limit(&self, receipt: &Receipt) -> Option<Duration> {
+    pub(crate) fn time_limit(&self, receipt: &Receipt) -> Option<Duration> {
         if receipt.expires.is_none() && !context::in_use() {
             return None;
         }
@@ -524,14 +477,14 @@ impl Core {
     // ── settlement ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
     #[inline]
-    fn settle(&self, receipt: &Receipt, verdict: Verdict, not_before: Option<Duration>) -> Settlement {
+    pub(crate) fn settle(&self, receipt: &Receipt, verdict: Verdict, not_before: Option<Duration>) -> Settlement {
         if let Way::Gate(word) = receipt.way
             && verdict == Verdict::Success
             && word.is_pristine()
             && self.gate.read() == word
         {
             // Nothing has failed in this generation: there is nothing for a success to change.
-            self.lanes.bump(Slot::current(), Counter::Success);
+            self.lanes.count(Counter::Success);
             if let Some(started) = receipt.started {
                 self.measure(self.hub.clock.now().since(started));
             }
@@ -564,24 +517,20 @@ impl Core {
         if ticket.placed {
             self.freed.notify_one();
         }
-        let slot = Slot::current();
-        self.lanes.bump(
-            slot,
-            match verdict {
-                Verdict::Success => Counter::Success,
-                Verdict::Failure => Counter::Failure,
-                Verdict::Throttled { .. } => Counter::Throttled,
-                Verdict::Neutral => Counter::Neutral,
-            },
-        );
+        self.lanes.count(match verdict {
+            Verdict::Success => Counter::Success,
+            Verdict::Failure => Counter::Failure,
+            Verdict::Throttled { .. } => Counter::Throttled,
+            Verdict::Neutral => Counter::Neutral,
+        });
         if settlement == Settlement::Late {
-            self.lanes.bump(slot, Counter::Late);
+            self.lanes.count(Counter::Late);
         }
         settlement
     }
 
     /// The verdict of a call that was dropped: the caller's own affair, unless it had outlived its timeout.
-    fn dropped(&self, receipt: &Receipt) -> Verdict {
+    pub(crate) fn dropped(&self, receipt: &Receipt) -> Verdict {
         match receipt.expires {
             Some(end) if self.hub.clock.now() >= end => Verdict::Failure,
             _ => Verdict::Neutral,

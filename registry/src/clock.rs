@@ -46,8 +46,9 @@ impl Tick {
 }
 
 /// A duration in nanoseconds, at most `u64::MAX`.
+#[inline]
 pub(crate) fn saturating_nanos(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+    duration.as_secs().saturating_mul(1_000_000_000).saturating_add(u64::from(duration.subsec_nanos()))
 }
 
 /// Tokio's clock, counted from an epoch.
@@ -61,10 +62,12 @@ impl Clock {
         Self { epoch: Instant::now() }
     }
 
+    #[inline]
     pub(crate) fn now(self) -> Tick {
         self.tick(Instant::now())
     }
 
+    #[inline]
     pub(crate) fn tick(self, instant: Instant) -> Tick {
         Tick::ZERO.after(instant.saturating_duration_since(self.epoch))
     }

@@ -57,6 +57,11 @@ impl Word {
         self.0 & PRISTINE != 0
     }
 
+    /// A success changes nothing, and nobody wants to know how long it took.
+    pub(crate) const fn lets_success_pass(self) -> bool {
+        self.0 & (PRISTINE | TIMED) == PRISTINE
+    }
+
     pub(crate) const fn rejects(self) -> bool {
         self.0 & REJECTS != 0
     }

@@ -32,7 +32,7 @@ const COUNTERS: usize = 8;
 
 /// The lane that the present thread writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Slot(u8);
+struct Slot(u8);
 
 impl Slot {
     const SHARED: Self = Self(EXCLUSIVE as u8);
@@ -43,8 +43,7 @@ impl Slot {
     }
 
     /// This thread's slot; taken from the pool on first use.
-    #[inline]
-    pub(crate) fn current() -> Self {
+    fn current() -> Self {
         let slot = SLOT.get();
         if slot == Self::UNSET { assign() } else { slot }
     }
@@ -106,14 +105,30 @@ impl Lanes {
         Self(std::array::from_fn(|_| Lane(std::array::from_fn(|_| AtomicU64::new(0)))))
     }
 
+    /// Counts one, on behalf of the present thread.
     #[inline]
-    pub(crate) fn bump(&self, slot: Slot, counter: Counter) {
-        let cell = &self.0[(slot.0 as usize).min(EXCLUSIVE)].0[counter as usize];
+    pub(crate) fn count(&self, counter: Counter) {
+        let slot = SLOT.get();
         if slot.is_exclusive() {
+            self.bump(slot, counter);
+        } else {
+            self.count_shared(counter);
+        }
+    }
+
+    #[cold]
+    fn count_shared(&self, counter: Counter) {
+        self.bump(Slot::current(), counter);
+    }
+
+    #[inline]
+    fn bump(&self, slot: Slot, counter: Counter) {
+        if slot.is_exclusive() {
+            let cell = &self.0[slot.0 as usize].0[counter as usize];
             // The only writer: nothing can come between the load and the store.
             cell.store(cell.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
         } else {
-            cell.fetch_add(1, Ordering::Relaxed);
+            self.0[EXCLUSIVE].0[counter as usize].fetch_add(1, Ordering::Relaxed);
         }
     }
 
@@ -146,8 +161,8 @@ mod tests {
                     let lanes = lanes.clone();
                     thread::spawn(move || {
                         for _ in 0..1000 {
-                            lanes.bump(Slot::current(), Counter::Admitted);
-                            lanes.bump(Slot::current(), Counter::Success);
+                            lanes.count(Counter::Admitted);
+                            lanes.count(Counter::Success);
                         }
                     })
                 })

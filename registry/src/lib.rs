@@ -18,13 +18,14 @@
 //! |---|---|---|
 //! | words | [`outcome`](Verdict), `policy`, `view`, `event` | plain data |
 //! | decisions | `machine`, `window`, `backoff`, `budget`, `limiter`, `control`, `books` | the stored state, now, a draw |
-//! | shell | `breaker`, `registry`, `gate`, `lanes` | locks, clocks, waiting, announcing |
+//! | shell | `call`, `breaker`, `registry`, `gate`, `lanes` | locks, clocks, waiting, announcing |
 //! | edges | `config`, `reload`, `metrics`, `http`, `tower`, `temporal` | YAML, files, Prometheus, HTTP, tower, the Temporal SDK |
 
 mod backoff;
 mod books;
 mod breaker;
 mod budget;
+mod call;
 mod classify;
 mod clock;
 mod config;

@@ -140,7 +140,7 @@ impl CircuitRegistry {
             Some(core) => Found::Configured(core),
             None => Found::Dynamic(self.shared.dynamic(service)),
         };
-        core.run(work, crate::breaker::classified).await
+        core.call(work, crate::breaker::classified).await
     }
 
     /// Goes by `config` from now on. Every breaker keeps its state, deadline, generation and evidence; only what `config` changes

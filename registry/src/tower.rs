@@ -12,10 +12,10 @@ use std::{
 use tower_layer::Layer;
 use tower_service::Service;
 
-use crate::{Breaker, CallError, Classify, Verdict};
+use crate::{Breaker, CallError, Classify, Verdict, call::Said};
 
 /// How a finished call is judged: its verdict, and how long a failed service asked to be left alone.
-type Judge<T, E> = fn(&Result<T, E>) -> (Verdict, Option<Duration>);
+type Judge<T, E> = fn(&Result<T, E>) -> Said;
 
 /// Wraps services in a breaker whose verdicts come from `J`.
 #[derive(Debug, Clone)]
@@ -76,7 +76,7 @@ where
         // The future exists either way and does nothing until it is polled, which the breaker decides.
         let work = self.inner.call(request);
         let (breaker, judge) = (self.breaker.clone(), self.judge.clone());
-        Box::pin(async move { breaker.run(work, move |result| judge.judge(result)).await })
+        Box::pin(async move { breaker.call_said(work, move |result| judge.judge(result)).await })
     }
 }
 

@@ -23,9 +23,9 @@ struct Fixture {
 
 impl Fixture {
     fn new() -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        fs::write(dir.path().join("breakers.yaml"), THREE).unwrap();
-        let config = BreakersConfig::load(&dir.path().join("breakers.yaml")).unwrap();
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        fs::write(dir.path().join("breakers.yaml"), THREE).expect("writable");
+        let config = BreakersConfig::load(&dir.path().join("breakers.yaml")).expect("valid");
         Self { dir, registry: CircuitRegistry::new(config) }
     }
 

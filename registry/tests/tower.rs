@@ -8,7 +8,7 @@ use circuit_registry::{BreakersConfig, CallError, CircuitRegistry, Rejection, St
 use tower::{Layer, Service, ServiceExt, service_fn};
 
 fn registry() -> CircuitRegistry {
-    CircuitRegistry::new(BreakersConfig::from_yaml("services: { s: { fail_max: 2 } }").unwrap())
+    CircuitRegistry::new(BreakersConfig::from_yaml("services: { s: { fail_max: 2 } }").expect("valid"))
 }
 
 #[tokio::test]
