@@ -1,5 +1,7 @@
 //! The engine against the simulator: real sockets, real breakers, no workflow.
 
+mod matrix;
+
 use std::time::Duration;
 
 use circuit_registry::{BreakersConfig, State, temporal::Reason};
@@ -24,11 +26,28 @@ impl Bench {
         Self::with_policies("").await
     }
 
+    /// With credentials for those who stand in for others, too.
+    async fn with_stand_ins() -> Self {
+        Self::start("", |_| true).await
+    }
+
+    /// Breakers that have seen nothing yet.
+    fn forget(&mut self) {
+        self.registry = CircuitRegistry::new(self.registry.config());
+        self.activities = Activities::new(self.registry.clone(), self.activities.client.clone());
+    }
+
     async fn with_policies(services: &str) -> Self {
+        let lent =
+            |name: &str| catalog::stand_ins().iter().any(|s| s.credentials.iter().any(|c| c.any_of.contains(&name)));
+        Self::start(services, |name| !lent(name)).await
+    }
+
+    async fn start(services: &str, allowed: impl Fn(&str) -> bool) -> Self {
         let simulator = Simulator::start(([127, 0, 0, 1], 0).into()).await.expect("a simulator");
         let known = [simulator.env(), simulator.credentials()].concat();
-        let settings =
-            Settings::read(|name| known.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone()));
+        let known = |name: &str| known.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
+        let settings = Settings::read(|name| known(name).filter(|_| allowed(name)));
         let client = Client::new(settings.expect("settings")).expect("a client");
         let yaml = format!("defaults: {{ fail_max: 3, reset_timeout: 30s }}\n{services}");
         let registry = CircuitRegistry::new(BreakersConfig::from_yaml(&yaml).expect("policies"));
@@ -199,6 +218,30 @@ async fn an_unknown_code_is_never_an_invalid_number() {
         let failed = bench.run("vies.check", &subject("FI", "0112038-9", "")).await.expect_err("no answer");
         assert_eq!(failed.lack.class, Some(crate::classify::Class::Unavailable), "{fault}");
     }
+}
+
+#[tokio::test]
+async fn a_stand_in_answers_where_the_source_cannot_and_says_so() {
+    let bench = Bench::with_stand_ins().await;
+    let finnish = subject("FI", "0112038-9", "");
+    bench.fault("vies", "ms_unavailable:FI").await;
+    let finding = bench.run("vies.check", &finnish).await.expect("a finding");
+    assert_eq!((finding.status, finding.via.as_deref()), (Status::Complete, Some("vatsense")));
+    assert!(finding.reason.is_some_and(|reason| reason.contains("MS_UNAVAILABLE")), "and why it had to");
+    assert_eq!(bench.registry.breaker("vies:FI").view().consecutive_failures, 1, "the outage counts all the same");
+
+    // While somebody will try again, the source's own answer is worth waiting for.
+    let entry = catalog::operation("vies.check").expect("a row");
+    let first = Chance { attempt: 1, last: false };
+    let failed =
+        bench.activities.investigate(entry, &Ask::from(finnish.clone()), first, None).await.expect_err("a retry");
+    assert_eq!(failed.lack.reason, Reason::Failed);
+
+    bench.fault("vatsense", "412").await;
+    let failed = bench.run("vies.check", &finnish).await.expect_err("both are down");
+    assert_eq!((failed.lack.service.as_str(), bench.state("vies:FI")), ("vies:FI", State::Open));
+    let view = bench.registry.breaker("vatsense").view();
+    assert_eq!(view.consecutive_failures, 1);
 }
 
 #[tokio::test]

@@ -1,0 +1,154 @@
+//! Every operation times every fault that any upstream may have: what the report says, and what the breaker heard.
+
+use circuit_registry::{CallContext, State};
+use tokio::time::{Duration, Instant};
+
+use super::{Bench, ONLY, equinor, subject};
+use crate::{
+    catalog,
+    classify::Class,
+    model::{Ask, Status, Subject},
+};
+
+/// What must come of a call.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Outcome {
+    /// No answer, for this reason.
+    Lack(Class),
+    /// A finding.
+    Found(Status),
+}
+
+/// What the breaker must have made of it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Heard {
+    /// A failure.
+    Failure,
+    /// An order to stay away.
+    Stay,
+    /// Nothing that counts against the upstream.
+    Nothing,
+}
+
+use Class::{BadShape, Denied, Throttled, Timeout, Unavailable};
+use Heard::{Failure, Nothing, Stay};
+use Outcome::{Found, Lack};
+
+/// What a fault comes to, whoever has it.
+#[rustfmt::skip]
+const FAULTS: &[(&str, Outcome, Heard)] = &[
+    ("slow:20ms", Found(Status::Complete), Nothing),
+    ("drip:1ms", Found(Status::Complete), Nothing),
+    ("not_found", Found(Status::NotFound), Nothing),
+    ("down", Lack(Unavailable), Failure),
+    ("refused", Lack(Unavailable), Failure),
+    ("reset", Lack(Unavailable), Failure),
+    ("hangup", Lack(Unavailable), Failure),
+    ("hang", Lack(Timeout), Failure),
+    ("flap:9", Lack(Unavailable), Failure),
+    ("down_for:60s", Lack(Unavailable), Failure),
+    ("500", Lack(Unavailable), Failure),
+    ("502_html", Lack(Unavailable), Failure),
+    ("503", Lack(Unavailable), Failure),
+    ("503_retry_after:30", Lack(Unavailable), Failure),
+    ("504", Lack(Unavailable), Failure),
+    ("200_html_maintenance", Lack(Unavailable), Failure),
+    ("200_html_challenge", Lack(Unavailable), Failure),
+    ("empty_body", Lack(Unavailable), Failure),
+    ("truncated_json", Lack(Unavailable), Failure),
+    ("wrong_shape", Lack(BadShape), Failure),
+    ("deep_json", Lack(BadShape), Failure),
+    ("huge_body", Lack(BadShape), Failure),
+    ("gzip_bomb", Lack(BadShape), Failure),
+    ("429", Lack(Throttled), Stay),
+    ("429_retry_after:30", Lack(Throttled), Stay),
+    ("429_http_date:30", Lack(Throttled), Stay),
+    ("400", Lack(BadShape), Nothing),
+    ("401", Lack(Denied), Nothing),
+    ("403", Lack(Denied), Nothing),
+    ("403_waf_html", Lack(Denied), Nothing),
+    ("404_html", Lack(BadShape), Nothing),
+    ("redirect_private", Lack(BadShape), Nothing),
+];
+
+/// Where an upstream has an idea of its own. The longest name that fits an operation wins.
+#[rustfmt::skip]
+const OWN: &[(&str, &str, Outcome, Heard)] = &[
+    // Screened and searched, with nothing to show: that is an answer.
+    ("tavily", "not_found", Found(Status::Complete), Nothing),
+    ("opensanctions", "not_found", Found(Status::Complete), Nothing),
+    // A number that is not registered is an answer as well.
+    ("vies", "not_found", Found(Status::Complete), Nothing),
+    // The query is at fault, not the upstream.
+    ("tavily", "400", Found(Status::NeedsReview), Nothing),
+    ("opensanctions", "400", Found(Status::NeedsReview), Nothing),
+    ("nominatim", "400", Found(Status::NeedsReview), Nothing),
+    // Whoever asks too often is blocked.
+    ("nominatim", "403", Lack(Throttled), Stay),
+    ("nominatim", "403_waf_html", Lack(Throttled), Stay),
+    ("cz_ares", "403", Lack(Throttled), Stay),
+    ("cz_ares", "403_waf_html", Lack(Throttled), Stay),
+    // Banks, insurers and foundations have no accounts here, in the form of a 500.
+    ("no_brreg.accounts", "500", Found(Status::NeedsReview), Nothing),
+];
+
+fn expected(operation: &str, fault: &str) -> (Outcome, Heard) {
+    let own = OWN.iter().filter(|(name, own, ..)| *own == fault && operation.starts_with(name));
+    let usual = FAULTS.iter().find(|(name, ..)| *name == fault).map(|(_, outcome, heard)| (*outcome, *heard));
+    own.max_by_key(|(name, ..)| name.len())
+        .map_or(usual, |(_, _, outcome, heard)| Some((*outcome, *heard)))
+        .expect(fault)
+}
+
+/// Somebody about whom the healthy upstream has a full answer.
+fn somebody(operation: &str) -> Subject {
+    match operation.split('.').next().unwrap_or_default() {
+        "cz_ares" => subject("CZ", "27082440", "Alza.cz a.s."),
+        "fi_ytj" | "vies" => subject("FI", "0112038-9", "Nokia Oyj"),
+        _ => equinor(),
+    }
+}
+
+#[tokio::test]
+async fn every_operation_with_every_fault() {
+    let mut bench = Bench::new().await;
+    let mut wrong = Vec::new();
+    for entry in catalog::operations() {
+        let (source, name) = (entry.source.name, entry.operation.name);
+        let ask = Ask::from(somebody(name));
+        for (fault, ..) in FAULTS {
+            bench.forget();
+            bench.fault(source, fault).await;
+            // Only for those who hang; the others have their answer long before.
+            let patience = Duration::from_millis(if *fault == "hang" { 100 } else { 60_000 });
+            let context = CallContext::attempt(1).with_deadline(Instant::now() + patience);
+            let outcome = context.scope(bench.activities.investigate(*entry, &ask, ONLY, None)).await;
+            let outcome = match outcome {
+                Ok(finding) => Found(finding.status),
+                Err(failed) => Lack(failed.lack.class.unwrap_or(Class::Ok)),
+            };
+            let view = bench.registry.breaker(entry.source.breaker).view();
+            let heard = match (view.state, view.consecutive_failures) {
+                (State::Open, _) => Stay,
+                (_, 0) => Nothing,
+                _ => Failure,
+            };
+            let expected = expected(name, fault);
+            if (outcome, heard) != expected {
+                wrong.push(format!("{name} with {fault}: {:?}, expected {expected:?}", (outcome, heard)));
+            }
+        }
+        bench.simulator.clear(source).await.expect(source);
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn no_exception_is_left_over() {
+    for (name, fault, outcome, heard) in OWN {
+        let known = |operation: &str| operation == *name || operation.split('.').next() == Some(name);
+        assert!(catalog::operations().iter().any(|entry| known(entry.operation.name)), "{name}");
+        let usual = FAULTS.iter().find(|(known, ..)| known == fault).unwrap_or_else(|| panic!("{fault}"));
+        assert_ne!((usual.1, usual.2), (*outcome, *heard), "{name} with {fault} is as usual");
+    }
+}
