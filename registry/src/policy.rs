@@ -1,7 +1,7 @@
 //! A breaker's policy as a validated value: whatever exists of this type makes sense, and two of them compare, so that a
 //! reload is a comparison.
 //!
-//! Policies are made by [`config`](crate::config) from `breakers.yaml`. Rates are exact integers
+//! Policies are made by [`BreakersConfig`](crate::BreakersConfig) from `breakers.yaml`. Rates are exact integers
 //! (parts per million) and never floats: "50 % of 10" is 5 on every machine.
 
 use std::{collections::BTreeMap, num::NonZeroU32, time::Duration};
