@@ -1,4 +1,4 @@
-//! Time, as the core sees it: a number of nanoseconds since the registry was made.
+//! Time, as the core sees it: how long ago the registry was made.
 //!
 //! The state machine never reads a clock; it is handed a [`Tick`]. Only the shell owns a [`Clock`], which is tokio's, so
 //! that a test under `tokio::time::pause` moves every breaker with it. Wall time is a separate thing
@@ -11,37 +11,74 @@ use std::{
 
 use tokio::time::Instant;
 
-/// A point in time: nanoseconds since the registry's epoch. Arithmetic saturates: a clock that steps back is elapsed time
-/// zero, and the end of time (about 584 years) is never passed.
+/// A point in time: seconds and nanoseconds since the registry's epoch, in one word that an atomic can hold. Arithmetic
+/// saturates: a clock that steps back is elapsed time zero, and the end of time (about 544 years) is never passed.
+///
+/// Seconds and nanoseconds stand side by side, rather than as one number, because clocks and durations keep them so: a
+/// rejection compares and subtracts, and converts nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub(crate) struct Tick(u64);
+
+/// Bits of the nanoseconds below the seconds.
+const NANOS: u32 = 30;
 
 impl Tick {
     /// The registry's epoch.
     pub(crate) const ZERO: Self = Self(0);
 
+    /// The end of time.
+    const END: Self = Self(u64::MAX >> NANOS << NANOS | 999_999_999);
+
+    /// `elapsed` after the epoch.
+    #[inline]
+    const fn at(elapsed: Duration) -> Self {
+        if elapsed.as_secs() > u64::MAX >> NANOS {
+            return Self::END;
+        }
+        Self(elapsed.as_secs() << NANOS | elapsed.subsec_nanos() as u64)
+    }
+
+    /// Time since the epoch.
+    #[inline]
+    pub(crate) const fn elapsed(self) -> Duration {
+        Duration::new(self.0 >> NANOS, (self.0 & ((1 << NANOS) - 1)) as u32)
+    }
+
     /// `nanos` after the epoch.
     #[must_use]
     pub(crate) const fn from_nanos(nanos: u64) -> Self {
-        Self(nanos)
+        Self::at(Duration::from_nanos(nanos))
     }
 
     /// Nanoseconds since the epoch.
     #[must_use]
-    pub(crate) const fn as_nanos(self) -> u64 {
+    pub(crate) fn as_nanos(self) -> u64 {
+        saturating_nanos(self.elapsed())
+    }
+
+    /// The word, for an atomic.
+    #[inline]
+    pub(crate) const fn to_bits(self) -> u64 {
         self.0
+    }
+
+    /// The point in time that [`to_bits`](Self::to_bits) gave this word.
+    #[inline]
+    pub(crate) const fn from_bits(bits: u64) -> Self {
+        Self(bits)
     }
 
     /// This point moved on by `by`.
     #[must_use]
-    pub(crate) fn after(self, by: Duration) -> Self {
-        Self(self.0.saturating_add(saturating_nanos(by)))
+    pub(crate) const fn after(self, by: Duration) -> Self {
+        Self::at(self.elapsed().saturating_add(by))
     }
 
     /// Time from `earlier` to this point; zero if `earlier` is later.
+    #[inline]
     #[must_use]
     pub(crate) const fn since(self, earlier: Self) -> Duration {
-        Duration::from_nanos(self.0.saturating_sub(earlier.0))
+        self.elapsed().saturating_sub(earlier.elapsed())
     }
 }
 
@@ -54,22 +91,17 @@ pub(crate) fn saturating_nanos(duration: Duration) -> u64 {
 /// Tokio's clock, counted from an epoch.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Clock {
-    epoch: Instant,
+    epoch: std::time::Instant,
 }
 
 impl Clock {
     pub(crate) fn start() -> Self {
-        Self { epoch: Instant::now() }
+        Self { epoch: Instant::now().into_std() }
     }
 
     #[inline]
     pub(crate) fn now(self) -> Tick {
-        self.tick(Instant::now())
-    }
-
-    #[inline]
-    pub(crate) fn tick(self, instant: Instant) -> Tick {
-        Tick::ZERO.after(instant.saturating_duration_since(self.epoch))
+        Tick::at(Instant::now().into_std().saturating_duration_since(self.epoch))
     }
 }
 
@@ -103,7 +135,20 @@ mod tests {
     #[test]
     fn time_saturates_at_both_ends() {
         let late = Tick::from_nanos(u64::MAX - 1);
-        assert_eq!(late.after(Duration::MAX), Tick::from_nanos(u64::MAX));
+        assert_eq!(late.after(Duration::MAX), Tick::END);
+        assert_eq!(Tick::END.after(Duration::from_nanos(1)), Tick::END);
         assert_eq!(Tick::ZERO.since(late), Duration::ZERO, "a clock that steps back is elapsed time zero");
+    }
+
+    #[test]
+    fn later_is_greater_and_nothing_is_lost() {
+        let nanos = [0, 1, 999_999_999, 1_000_000_000, 1_000_000_001, 59_999_999_999, u64::MAX / 2];
+        for pair in nanos.windows(2) {
+            let (earlier, later) = (Tick::from_nanos(pair[0]), Tick::from_nanos(pair[1]));
+            assert!(earlier < later);
+            assert_eq!(later.since(earlier), Duration::from_nanos(pair[1] - pair[0]));
+            assert_eq!(earlier.after(later.since(earlier)), later);
+            assert_eq!(later.as_nanos(), pair[1]);
+        }
     }
 }

@@ -98,7 +98,7 @@ impl Gate {
         let deadline = self.deadline.load(Ordering::Acquire);
         // A deadline of a later opening was stored after a word of a later generation; having acquired the one, this load
         // sees the other.
-        (self.word.load(Ordering::Relaxed) == word.0).then_some(Tick::from_nanos(deadline))
+        (self.word.load(Ordering::Relaxed) == word.0).then_some(Tick::from_bits(deadline))
     }
 
     /// Publishes; only under the breaker's mutex.
@@ -107,7 +107,7 @@ impl Gate {
             return; // nothing new: leave the cache line to its readers
         }
         if let Some(deadline) = deadline {
-            self.deadline.store(deadline.as_nanos(), Ordering::Release);
+            self.deadline.store(deadline.to_bits(), Ordering::Release);
         }
         self.word.store(word.0, Ordering::Release);
     }

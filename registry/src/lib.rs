@@ -66,3 +66,7 @@ pub use outcome::{CallError, Classify, Rejection, ServiceName, Settlement, State
 pub use policy::{Mode, Policy};
 pub use registry::{CircuitRegistry, ConfigDiff, RegistryBuilder};
 pub use view::{BreakerView, CallCounts};
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
