@@ -2,9 +2,7 @@
 //!
 //! `cargo run -p circuit-registry --features reqwest --example reqwest -- https://example.org`
 
-use std::time::SystemTime;
-
-use circuit_registry::{BreakersConfig, CircuitRegistry, Verdict, http::parse_retry_after};
+use circuit_registry::{BreakersConfig, CircuitRegistry, SystemWallClock, Verdict, WallClock, http::parse_retry_after};
 use reqwest::{Response, header::RETRY_AFTER};
 
 #[tokio::main]
@@ -17,13 +15,13 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let judge = |result: &Result<Response, reqwest::Error>| match result {
         Ok(response) => {
             let header = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok());
-            let wait = header.and_then(|value| parse_retry_after(value, SystemTime::now()));
+            let wait = header.and_then(|value| parse_retry_after(value, SystemWallClock.now()));
             policy.status_verdict(response.status().as_u16(), wait)
         }
         Err(error) if error.is_builder() => Verdict::Neutral, // our own mistake
         Err(_) => Verdict::Failure,
     };
-    let client = reqwest::Client::new();
+    let client = reqwest::Client::builder().user_agent("circuit-registry example").build()?;
     for _ in 0..4 {
         match breaker.call_with(client.get(&url).send(), judge).await {
             Ok(response) => println!("{}", response.status()),
