@@ -6,10 +6,7 @@
 use std::{
     fmt,
     pin::pin,
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::{Arc, PoisonError},
     time::Duration,
 };
 
@@ -29,6 +26,7 @@ use crate::{
     machine::Sample,
     outcome::{CallError, Classify, Rejection, ServiceName, Settlement, State, Verdict},
     policy::{Mode, Policy},
+    sync::{AtomicU64, Mutex, MutexGuard, Ordering},
     view::{BreakerView, CallCounts},
 };
 
@@ -409,8 +407,7 @@ impl Core {
     /// Asks the books. A refusal comes with the lock still held, so that it is announced in its turn.
     fn ask(&self) -> Result<Receipt, (Refusal, MutexGuard<'_, Behind>)> {
         let attempt = CallContext::with_current(|c| c.attempt).unwrap_or(1);
-        let now = self.hub.clock.now();
-        let mut behind = self.lock_all();
+        let (mut behind, now) = self.lock_all_now();
         let (answer, notice) = behind.books.admit(now, attempt);
         self.publish(&behind.books, now);
         let ticket = match answer {
@@ -499,12 +496,11 @@ impl Core {
             Way::Booked(ticket) => ticket,
             Way::Gate(word) => Ticket { generation: word.generation(), entry: Entry::Pass, placed: false },
         };
-        let now = self.hub.clock.now();
-        let took = receipt.started.map(|started| now.since(started));
+        let took = receipt.started.map(|started| self.hub.clock.now().since(started));
         if let Some(took) = took {
             self.measure(took);
         }
-        let mut behind = self.lock_all();
+        let (mut behind, now) = self.lock_all_now();
         let Behind { books, draws } = &mut *behind;
         let sample: Sample = books.sample(verdict, not_before, took);
         let (settlement, notice) = books.settle(ticket, sample, now, draws.next());
@@ -580,8 +576,7 @@ impl Core {
 
     /// Changes the books from outside a call.
     fn operate(&self, change: impl FnOnce(&mut Books, Tick) -> (Option<Notice>, Option<EventKind>)) {
-        let now = self.hub.clock.now();
-        let mut behind = self.lock_all();
+        let (mut behind, now) = self.lock_all_now();
         let (notice, told) = change(&mut behind.books, now);
         self.publish(&behind.books, now);
         if let Some(told) = told {
@@ -595,6 +590,14 @@ impl Core {
     fn lock_all(&self) -> MutexGuard<'_, Behind> {
         // Nothing under this lock panics; if it did, the books would still be in order between two of its steps.
         self.behind.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The books and the time. The clock is read under the lock, so that whoever comes later comes later by the clock too, and nobody
+    /// waits for a lock with an old time in hand.
+    fn lock_all_now(&self) -> (MutexGuard<'_, Behind>, Tick) {
+        let behind = self.lock_all();
+        let now = self.hub.clock.now();
+        (behind, now)
     }
 
     fn lock(&self) -> impl std::ops::Deref<Target = Books> + '_ {
@@ -647,8 +650,8 @@ impl Core {
 
     /// Closed by its own judgement and by everyone else's, and nobody is in it: it can be forgotten.
     pub(crate) fn is_forgettable(&self) -> bool {
-        let now = self.hub.clock.now();
-        let books = self.lock();
+        let (behind, now) = self.lock_all_now();
+        let books = &behind.books;
         self.lanes.in_flight() == 0
             && books.control.is_idle(now)
             && books.policy.mode == Mode::Enforce
@@ -657,8 +660,7 @@ impl Core {
     }
 
     pub(crate) fn view(&self) -> BreakerView {
-        let now = self.hub.clock.now();
-        let behind = self.lock_all();
+        let (behind, now) = self.lock_all_now();
         let books = &behind.books;
         let (mode, hold) = books.control.mode(books.policy.mode, now);
         let state = books.state(now);
@@ -716,3 +718,6 @@ impl Core {
         }
     }
 }
+
+#[cfg(all(test, circuit_loom))]
+mod interleavings;

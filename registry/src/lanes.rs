@@ -44,6 +44,9 @@ impl Slot {
 
     /// This thread's slot; taken from the pool on first use.
     fn current() -> Self {
+        if cfg!(circuit_loom) {
+            return Self::SHARED; // loom's threads share one real thread, and with it its thread-locals
+        }
         let slot = SLOT.get();
         if slot == Self::UNSET { assign() } else { slot }
     }
@@ -126,17 +129,18 @@ impl Lanes {
         if slot.is_exclusive() {
             let cell = &self.0[slot.0 as usize].0[counter as usize];
             // The only writer: nothing can come between the load and the store.
-            cell.store(cell.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
+            cell.store(cell.load(Ordering::Relaxed).wrapping_add(1), Ordering::Release);
         } else {
-            self.0[EXCLUSIVE].0[counter as usize].fetch_add(1, Ordering::Relaxed);
+            self.0[EXCLUSIVE].0[counter as usize].fetch_add(1, Ordering::Release);
         }
     }
 
     pub(crate) fn sum(&self, counter: Counter) -> u64 {
-        self.0.iter().fold(0, |sum, lane| sum.wrapping_add(lane.0[counter as usize].load(Ordering::Relaxed)))
+        self.0.iter().fold(0, |sum, lane| sum.wrapping_add(lane.0[counter as usize].load(Ordering::Acquire)))
     }
 
-    /// Calls admitted and not ended. Ends are read before beginnings, so that a call in between is counted rather than missed.
+    /// Calls admitted and not ended. Ends are read before beginnings, and whoever sees an end sees its beginning, so that a call in
+    /// between is counted rather than missed.
     pub(crate) fn in_flight(&self) -> u64 {
         let ended = [Counter::Success, Counter::Failure, Counter::Throttled, Counter::Neutral]
             .into_iter()
@@ -210,5 +214,52 @@ mod loom_tests {
             other.join().unwrap();
             assert_eq!(lanes.sum(Counter::Success), 2);
         });
+    }
+
+    /// Three owners in turn, and a reader beside them that never sees a count go back.
+    #[test]
+    fn a_reader_beside_the_owners_sees_counts_only_grow() {
+        loom::model(|| {
+            let lanes = Arc::new(Lanes::new());
+            let pool = Arc::new(Mutex::new(vec![Slot(0)]));
+            let owner = {
+                let (lanes, pool) = (lanes.clone(), pool.clone());
+                move || {
+                    let slot = pool.lock().unwrap().pop().unwrap_or(Slot::SHARED);
+                    lanes.bump(slot, Counter::Late);
+                    if slot.is_exclusive() {
+                        pool.lock().unwrap().push(slot);
+                    }
+                }
+            };
+            let owners = [thread::spawn(owner.clone()), thread::spawn(owner)];
+            let (first, second) = (lanes.sum(Counter::Late), lanes.sum(Counter::Late));
+            assert!(first <= second && second <= 2);
+            for owner in owners {
+                owner.join().unwrap();
+            }
+            assert_eq!(lanes.sum(Counter::Late), 2);
+        });
+    }
+
+    /// One call is in flight all the while; another one comes and goes.
+    #[test]
+    fn a_call_in_flight_is_never_missed() {
+        for slot in [Slot(0), Slot::SHARED] {
+            loom::model(move || {
+                let lanes = Arc::new(Lanes::new());
+                lanes.bump(Slot(1), Counter::Admitted);
+                let other = {
+                    let lanes = lanes.clone();
+                    thread::spawn(move || {
+                        lanes.bump(slot, Counter::Admitted);
+                        lanes.bump(slot, Counter::Success);
+                    })
+                };
+                assert!(lanes.in_flight() >= 1);
+                other.join().unwrap();
+                assert_eq!(lanes.in_flight(), 1);
+            });
+        }
     }
 }
