@@ -10,12 +10,16 @@ use std::{sync::Arc, time::Duration};
 use crate::{
     budget::Budget,
     clock::Tick,
-    control::{Control, Override},
+    control::{Control, Hold, Override},
+    fleet::{
+        quota::{Quota, Taken},
+        share::{OrderKind, Question, Share},
+    },
     gate::Word,
-    limiter::Limiter,
+    limiter::{Limiter, Token},
     machine::{Admission, Cause, Machine, Sample, Transition},
     outcome::{Settlement, State, Verdict},
-    policy::{Mode, Policy},
+    policy::{FleetPolicy, LimitScope, Mode, Policy},
 };
 
 /// How a call got in, which decides whether its verdict concerns the machine.
@@ -41,11 +45,35 @@ pub(crate) struct Ticket {
 /// A refusal, still without the service's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Refusal {
-    Open { retry_in: Duration, forced: bool },
-    HalfOpenBusy { retry_in: Duration },
-    BulkheadFull { max_concurrent: u32 },
-    RateLimited { retry_in: Duration },
+    Open {
+        retry_in: Duration,
+        forced: bool,
+    },
+    HalfOpenBusy {
+        retry_in: Duration,
+    },
+    BulkheadFull {
+        max_concurrent: u32,
+    },
+    RateLimited {
+        retry_in: Duration,
+    },
     BudgetExhausted,
+    /// Not yet: the store must be asked first.
+    Ask(Question),
+}
+
+/// A token of whichever limit there is.
+enum RateToken {
+    Own(Token),
+    Fleet(Taken),
+}
+
+/// What others may have to hear of when it changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Mark {
+    pub(crate) generation: u64,
+    failures: (u32, u32),
 }
 
 /// Something that happened and that others want to hear of.
@@ -67,6 +95,12 @@ pub(crate) struct Books {
     limiter: Option<Box<Limiter>>,
     /// Places taken in the bulkhead.
     pub(crate) occupied: u32,
+    /// There is a store through which processes can share.
+    connected: bool,
+    /// Where the state is shared: what is known of the others.
+    pub(crate) share: Option<Box<Share>>,
+    /// Where the rate limit is shared; the limiter is empty then.
+    pub(crate) quota: Option<Box<Quota>>,
 }
 
 impl Books {
@@ -77,7 +111,46 @@ impl Books {
             budget: Budget::full(),
             limiter: policy.rate_limit.as_ref().map(|limit| Box::new(Limiter::new(limit))),
             occupied: 0,
+            connected: false,
+            share: None,
+            quota: None,
             policy,
+        }
+    }
+
+    /// There is a store through which processes can share what the policy says is shared.
+    pub(crate) fn connect(&mut self) {
+        self.connected = true;
+        self.join(Tick::ZERO);
+    }
+
+    /// Shares what the policy says is shared, and nothing else.
+    fn join(&mut self, now: Tick) {
+        let shared = self.connected && matches!(self.policy.fleet, FleetPolicy::Share(_));
+        match (&self.share, shared) {
+            (None, true) => {
+                let mut share = Box::new(Share::new());
+                for hold in self.control.in_force(now) {
+                    let order = Override {
+                        who: hold.who.clone(),
+                        why: hold.why.clone(),
+                        until: hold.ends.map(|end| end.since(now)),
+                    };
+                    share.ordered(OrderKind::Hold(hold.kind, order), now);
+                }
+                self.share = Some(share);
+            }
+            (Some(_), false) => self.share = None,
+            _ => {}
+        }
+        let limit = self.policy.rate_limit.filter(|limit| self.connected && limit.scope == LimitScope::Fleet);
+        if limit.map(|limit| (limit.limit, limit.per)) != self.quota.as_ref().map(|q| (q.policy.limit, q.policy.per)) {
+            self.quota = limit.map(|limit| Box::new(Quota::new(limit)));
+        }
+        if self.quota.is_some() {
+            self.limiter = None;
+        } else if self.limiter.is_none() {
+            self.limiter = self.policy.rate_limit.as_ref().map(|limit| Box::new(Limiter::new(limit)));
         }
     }
 
@@ -90,9 +163,24 @@ impl Books {
     /// The state that callers feel: an overruled breaker is what it was told to be.
     pub(crate) fn state(&self, now: Tick) -> State {
         match self.mode(now) {
+            Mode::Enforce if self.held(now).is_some() => State::Open,
             Mode::Enforce => self.machine.state(now),
             Mode::Observe | Mode::ForceClosed => State::Closed,
             Mode::ForceOpen => State::Open,
+        }
+    }
+
+    /// Until when a probe that is due waits for another process, or for the answer whether it must.
+    pub(crate) fn held(&self, now: Tick) -> Option<Tick> {
+        let share = self.share.as_ref()?;
+        let due = self.machine.state(now) == State::HalfOpen && !self.machine.is_probing();
+        share.held(now).filter(|_| due)
+    }
+
+    pub(crate) const fn mark(&self) -> Mark {
+        Mark {
+            generation: self.machine.generation(),
+            failures: (self.machine.consecutive_failures(), self.machine.peers_failed()),
         }
     }
 
@@ -107,7 +195,7 @@ impl Books {
         }
         let policy = &self.policy;
         let unlimited = policy.bulkhead.is_none()
-            && self.limiter.is_none()
+            && policy.rate_limit.is_none()
             && policy.timeout.is_none()
             && policy.retry.is_none_or(|retry| retry.budget.is_none());
         if self.machine.is_closed() && unlimited {
@@ -139,13 +227,19 @@ impl Books {
         if attempt > 1 && share.is_some() && !self.budget.affords_retry() {
             return Err(Refusal::BudgetExhausted);
         }
-        let token = match &self.limiter {
-            None => None,
-            Some(limiter) => Some(limiter.take(now).map_err(|retry_in| Refusal::RateLimited { retry_in })?),
+        let token = match (&self.limiter, &mut self.quota) {
+            (None, None) => None,
+            (_, Some(quota)) => Some(RateToken::Fleet(quota.take(now)?)),
+            (Some(limiter), None) => {
+                let token = limiter.take(now).map_err(|retry_in| Refusal::RateLimited { retry_in })?;
+                Some(RateToken::Own(token))
+            }
         };
         if let Some(bulkhead) = self.policy.bulkhead.filter(|b| self.occupied >= b.max_concurrent.get()) {
-            if let (Some(limiter), Some(token)) = (&self.limiter, token) {
-                limiter.give_back(token);
+            match (token, &self.limiter, &mut self.quota) {
+                (Some(RateToken::Own(token)), Some(limiter), _) => limiter.give_back(token),
+                (Some(RateToken::Fleet(taken)), _, Some(quota)) => quota.give_back(taken),
+                _ => {}
             }
             return Err(Refusal::BulkheadFull { max_concurrent: bulkhead.max_concurrent.get() });
         }
@@ -160,7 +254,7 @@ impl Books {
     }
 
     /// The first two steps, without taking anything.
-    fn ask_mode(&self, mode: Mode, now: Tick) -> Result<(), Refusal> {
+    fn ask_mode(&mut self, mode: Mode, now: Tick) -> Result<(), Refusal> {
         match mode {
             Mode::ForceClosed | Mode::Observe => Ok(()),
             Mode::ForceOpen => Err(Refusal::Open {
@@ -171,7 +265,8 @@ impl Books {
                 forced: true,
             }),
             Mode::Enforce => match self.machine.peek(now, &self.policy.half_open) {
-                Admission::Pass | Admission::Probe => Ok(()),
+                Admission::Pass => Ok(()),
+                Admission::Probe => self.share.as_mut().map_or(Ok(()), |share| share.may_probe(now)),
                 Admission::Open { retry_in } => Err(Refusal::Open { retry_in, forced: false }),
                 Admission::Busy { retry_in } => Err(Refusal::HalfOpenBusy { retry_in }),
             },
@@ -189,7 +284,7 @@ impl Books {
             // Only under observation: the machine would have refused.
             Admission::Open { .. } | Admission::Busy { .. } => Entry::Bypass,
         };
-        (entry, transition.and_then(|t| notice(mode, t)))
+        (entry, transition.and_then(|t| self.decided(mode, t, now)))
     }
 
     /// A call ended.
@@ -208,8 +303,27 @@ impl Books {
             return (if current { Settlement::Counted } else { Settlement::Late }, None);
         }
         let mode = self.mode(now);
+        let peers_failed = self.machine.peers_failed();
         let (settlement, transition) = self.machine.settle(ticket.generation, sample, now, draw, &self.policy);
-        (settlement, transition.and_then(|t| notice(mode, t)))
+        if let Some(share) = &mut self.share
+            && peers_failed > self.machine.peers_failed()
+            && transition.is_none()
+        {
+            share.succeeded();
+        }
+        (settlement, transition.and_then(|t| self.decided(mode, t, now)))
+    }
+
+    /// Takes down what the machine decided: for the fleet, and for observers.
+    fn decided(&mut self, mode: Mode, transition: Transition, now: Tick) -> Option<Notice> {
+        if let Some(share) = &mut self.share {
+            match mode {
+                Mode::Enforce => share.decided(&transition, self.machine.openings(), now),
+                // What a breaker would do under observation is nobody else's affair.
+                Mode::Observe | Mode::ForceClosed | Mode::ForceOpen => share.moved_on(),
+            }
+        }
+        notice(mode, transition)
     }
 
     /// The sample that `verdict` makes of a call that took `took`.
@@ -227,6 +341,9 @@ impl Books {
         if kind != Mode::Observe {
             self.machine.disown_calls(now);
         }
+        if let Some(share) = &mut self.share {
+            share.ordered(OrderKind::Hold(kind, order.clone()), now);
+        }
         self.control.hold(kind, order, now);
         self.operated(before, now)
     }
@@ -238,13 +355,69 @@ impl Books {
             Some(who) => self.control.release(who, now),
             None => self.control.release_all(now),
         };
+        if any && let Some(share) = &mut self.share {
+            share.ordered(OrderKind::Release(who.map(str::to_owned)), now);
+        }
         any.then(|| self.operated(before, now))
     }
 
     /// Back to closed, nothing remembered.
     pub(crate) fn reset(&mut self, now: Tick) -> Option<Notice> {
         let mode = self.mode(now);
-        self.machine.reset(now).and_then(|t| notice(mode, t))
+        let transition = self.machine.reset(now)?;
+        let notice = self.decided(mode, transition, now);
+        if let Some(change) = self.share.as_mut().and_then(|share| share.change.as_mut()) {
+            change.alone = true; // no probe's verdict: it holds whatever the record says, because it is later
+        }
+        notice
+    }
+
+    // ── told by a store ────────────────────────────────────────────────────────────────────────────────────────────────
+
+    /// Open, as a record says: of this process before a restart, or of another one.
+    pub(crate) fn adopt_open(&mut self, deadline: Tick, openings: u32, cause: Cause, now: Tick) -> Option<Notice> {
+        let mode = self.mode(now);
+        let transition = self.machine.adopt_open(deadline, openings, cause, now);
+        self.moved_on();
+        transition.and_then(|t| notice(mode, t))
+    }
+
+    /// Closed, by another process's probe.
+    pub(crate) fn adopt_close(&mut self, now: Tick) -> Option<Notice> {
+        let mode = self.mode(now);
+        let transition = self.machine.adopt_close(now);
+        self.moved_on();
+        transition.and_then(|t| notice(mode, t))
+    }
+
+    fn moved_on(&mut self) {
+        if let Some(share) = &mut self.share {
+            share.moved_on();
+        }
+    }
+
+    /// A peer says how many failures in a row it has; zero is a success.
+    pub(crate) fn hear_failures(&mut self, peer: u64, failures: u32, now: Tick, draw: u64) -> Option<Notice> {
+        let mode = self.mode(now);
+        let policy = self.policy.clone();
+        // Longer ago than an opening lasts is another incident.
+        let lasting = policy.open.reset_timeout.max(Duration::from_secs(60));
+        let sum = self.share.as_mut()?.heard(peer, failures, now, lasting);
+        let transition = self.machine.hear_failures(sum, now, draw, &policy)?;
+        self.decided(mode, transition, now)
+    }
+
+    /// Exactly these overrides are in force. `None` if they were.
+    pub(crate) fn adopt_holds(&mut self, holds: Vec<Hold>, now: Tick) -> Option<Option<Notice>> {
+        let before = self.state(now);
+        let mode = self.mode(now);
+        if !self.control.replace(holds, now) {
+            return None;
+        }
+        if mode != self.mode(now) && matches!(self.mode(now), Mode::ForceOpen | Mode::ForceClosed) {
+            self.machine.disown_calls(now);
+        }
+        Some(self.operated(before, now))
     }
 
     /// Goes by `policy` from now on; state, deadline, generation and evidence stay. False if nothing changed.
@@ -258,6 +431,7 @@ impl Books {
             self.limiter = policy.rate_limit.as_ref().map(|limit| Box::new(Limiter::new(limit)));
         }
         self.policy = policy.clone();
+        self.join(now);
         if self.mode(now) != mode && matches!(self.mode(now), Mode::ForceClosed | Mode::ForceOpen) {
             self.machine.disown_calls(now);
         }

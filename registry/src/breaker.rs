@@ -13,12 +13,16 @@ use std::{
 use tokio::sync::Notify;
 
 use crate::{
-    books::{Books, Entry, Notice, Refusal, Ticket},
+    books::{Books, Entry, Mark, Notice, Refusal, Ticket},
     call::Said,
     clock::Tick,
     context::{self, CallContext},
     control::Override,
     event::EventKind,
+    fleet::{
+        ask,
+        share::{ASK, Question},
+    },
     gate::{Gate, Word},
     histogram::Histogram,
     hub::{Draws, Hub},
@@ -26,6 +30,7 @@ use crate::{
     machine::Sample,
     outcome::{CallError, Classify, Rejection, ServiceName, Settlement, State, Verdict},
     policy::{Mode, Policy},
+    store::StoreError,
     sync::{AtomicU64, Mutex, MutexGuard, Ordering},
     view::{BreakerView, CallCounts},
 };
@@ -153,7 +158,32 @@ impl Breaker {
 
     /// Closes it and forgets failures, evidence and the growth of its open time. Overrides stay.
     pub fn reset(&self) {
-        self.core.operate(|books, now| (books.reset(now), None));
+        self.core.operate(|books, now, _| (books.reset(now), None));
+        self.core.note_all();
+    }
+
+    /// Waits until what was said to this breaker so far — overrides, releases, a reset — is in the store: it survives a restart,
+    /// and where the breaker is shared it holds in the whole fleet.
+    ///
+    /// ```
+    /// # use circuit_registry::{CircuitRegistry, Override, store::{MemoryStore, StoreError}};
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), StoreError> {
+    /// # let registry = CircuitRegistry::builder().store(MemoryStore::new()).build();
+    /// # tokio::spawn(registry.restore().await.run(std::future::pending()));
+    /// let breaker = registry.breaker("northdata");
+    /// breaker.force_open(Override::new("alice", "announced maintenance"));
+    /// breaker.stored().await?;
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// If there is no store or no [`Keeper`](crate::Keeper), or it could not be stored within five seconds. It is in force in this
+    /// process all the same, and is stored as soon as that is possible.
+    pub async fn stored(&self) -> Result<(), StoreError> {
+        let core = &*self.core;
+        let link = core.hub.link.as_ref().ok_or_else(StoreError::absent)?;
+        let shared = core.lock().share.is_some();
+        link.stored(&core.name, if shared { &link.shared } else { &link.snapshots }).await
     }
 }
 
@@ -287,7 +317,10 @@ struct Behind {
 
 impl Core {
     pub(crate) fn new(name: ServiceName, policy: Arc<Policy>, hub: Arc<Hub>) -> Self {
-        let books = Books::new(policy);
+        let mut books = Books::new(policy);
+        if hub.link.as_ref().is_some_and(|link| link.fleet().is_some()) {
+            books.connect();
+        }
         let seed = name.bytes().fold(hub.seed, |seed, byte| (seed ^ u64::from(byte)).wrapping_mul(0x100_0000_01B3));
         let core = Self {
             gate: Gate::new(Word::new(0)),
@@ -366,7 +399,7 @@ impl Core {
     /// Asks the books; where the bulkhead is full, waits as long as the policy says and asks again from the first step.
     #[cold]
     async fn enter_booked(&self) -> Result<Receipt, Rejection> {
-        let max_wait = match self.ask_or_queue() {
+        let max_wait = match self.ask_or_queue().await {
             Ok(receipt) => return Ok(receipt),
             Err(NotNow::Rejected(rejection)) => return Err(rejection),
             Err(NotNow::Queue { max_wait }) => max_wait,
@@ -375,7 +408,7 @@ impl Core {
             loop {
                 let mut freed = pin!(self.freed.notified());
                 freed.as_mut().enable(); // a place freed from here on is not missed
-                match self.ask_or_queue() {
+                match self.ask_or_queue().await {
                     Ok(receipt) => return Ok(receipt),
                     Err(NotNow::Rejected(rejection)) => return Err(rejection),
                     Err(NotNow::Queue { .. }) => freed.await,
@@ -392,24 +425,42 @@ impl Core {
         }
     }
 
-    fn ask_or_queue(&self) -> Result<Receipt, NotNow> {
-        self.ask().map_err(|(refusal, behind)| {
-            let max_wait = behind.books.policy.bulkhead.map_or(Duration::ZERO, |b| b.max_wait);
-            let may_wait = !max_wait.is_zero() && tokio::runtime::Handle::try_current().is_ok();
-            if matches!(refusal, Refusal::BulkheadFull { .. }) && may_wait {
-                NotNow::Queue { max_wait }
-            } else {
-                NotNow::Rejected(self.reject(refusal))
+    /// Asks the books, and the store first where they need to know what it says.
+    async fn ask_or_queue(&self) -> Result<Receipt, NotNow> {
+        // Some times, because others may be faster; then the caller is told to come back.
+        for _ in 0..4 {
+            match self.ask_once() {
+                Ok(answer) => return answer,
+                // In a box: it is rare, and every call would carry its size.
+                Err(question) => Box::pin(self.ask_store(question)).await,
             }
-        })
+        }
+        self.ask().map_err(|(refusal, _locked)| NotNow::Rejected(self.reject(refusal)))
+    }
+
+    /// The answer of the books, or what they need to know first.
+    fn ask_once(&self) -> Result<Result<Receipt, NotNow>, Question> {
+        let (refusal, behind) = match self.ask() {
+            Ok(receipt) => return Ok(Ok(receipt)),
+            Err(refused) => refused,
+        };
+        let can_wait = tokio::runtime::Handle::try_current().is_ok();
+        let max_wait = behind.books.policy.bulkhead.map_or(Duration::ZERO, |b| b.max_wait);
+        match refusal {
+            Refusal::Ask(question) if can_wait => Err(question),
+            Refusal::BulkheadFull { .. } if can_wait && !max_wait.is_zero() => Ok(Err(NotNow::Queue { max_wait })),
+            _ => Ok(Err(NotNow::Rejected(self.reject(refusal)))),
+        }
     }
 
     /// Asks the books. A refusal comes with the lock still held, so that it is announced in its turn.
     fn ask(&self) -> Result<Receipt, (Refusal, MutexGuard<'_, Behind>)> {
         let attempt = CallContext::with_current(|c| c.attempt).unwrap_or(1);
         let (mut behind, now) = self.lock_all_now();
+        let mark = self.prepare(&mut behind.books);
         let (answer, notice) = behind.books.admit(now, attempt);
         self.publish(&behind.books, now);
+        self.note(mark, &behind.books);
         let ticket = match answer {
             Ok(ticket) => ticket,
             Err(refusal) => return Err((refusal, behind)),
@@ -427,11 +478,14 @@ impl Core {
     /// Counts and announces a refusal; under the lock.
     fn reject(&self, refusal: Refusal) -> Rejection {
         let service = self.name.clone();
+        if let Refusal::Ask(question) = refusal {
+            self.ask_later(question);
+        }
         let counted = match refusal {
-            Refusal::Open { .. } => None,
+            Refusal::Open { .. } | Refusal::Ask(Question::Probe) => None,
             Refusal::HalfOpenBusy { .. } => Some(0),
             Refusal::BulkheadFull { .. } => Some(1),
-            Refusal::RateLimited { .. } => Some(2),
+            Refusal::RateLimited { .. } | Refusal::Ask(Question::Token) => Some(2),
             Refusal::BudgetExhausted => Some(3),
         };
         match counted {
@@ -444,6 +498,9 @@ impl Core {
             Refusal::BulkheadFull { max_concurrent } => Rejection::BulkheadFull { service, max_concurrent },
             Refusal::RateLimited { retry_in } => Rejection::RateLimited { service, retry_in },
             Refusal::BudgetExhausted => Rejection::BudgetExhausted { service },
+            // The answer is on its way.
+            Refusal::Ask(Question::Probe) => Rejection::Open { service, retry_in: ASK, forced: false },
+            Refusal::Ask(Question::Token) => Rejection::RateLimited { service, retry_in: ASK },
         };
         if self.hub.announcer.wants_calls {
             let kind = EventKind::Rejected(rejection.clone());
@@ -469,6 +526,60 @@ impl Core {
             (a, b) => a.or(b)?,
         };
         tokio::runtime::Handle::try_current().is_ok().then_some(limit)
+    }
+
+    // ── asking the fleet ───────────────────────────────────────────────────────────────────────────────────────────────
+
+    async fn ask_store(&self, question: Question) {
+        let Some(link) = &self.hub.link else { return };
+        match question {
+            Question::Probe => ask::probe(self, link).await,
+            Question::Token => ask::token(self, link).await,
+        }
+    }
+
+    /// For a caller that cannot wait: the next one will find the answer.
+    fn ask_later(&self, question: Question) {
+        let Some(link) = &self.hub.link else { return };
+        match question {
+            Question::Probe => link.probes.push(&self.name),
+            Question::Token => link.tokens.push(&self.name),
+        }
+    }
+
+    /// Tells the books whether the store is there; and how they stand, for [`note`](Self::note).
+    fn prepare(&self, books: &mut Books) -> Mark {
+        if let Some(link) = &self.hub.link {
+            if let Some(share) = &mut books.share {
+                share.up = link.is_up();
+            }
+            if let Some(quota) = &mut books.quota {
+                quota.up = link.is_up();
+                quota.shared_by(link.processes());
+            }
+        }
+        books.mark()
+    }
+
+    /// Leaves a note for the keeper if the books have changed in a way that others have to hear of.
+    fn note(&self, before: Mark, books: &Books) {
+        let Some(link) = &self.hub.link else { return };
+        let after = books.mark();
+        if before == after {
+            return;
+        }
+        if books.share.is_some() {
+            link.shared.push(&self.name);
+        } else if before.generation != after.generation {
+            link.snapshots.push(&self.name);
+        }
+    }
+
+    /// Leaves a note for the keeper whatever has changed.
+    fn note_all(&self) {
+        let Some(link) = &self.hub.link else { return };
+        let shared = self.lock().share.is_some();
+        if shared { &link.shared } else { &link.snapshots }.push(&self.name);
     }
 
     // ── settlement ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -502,9 +613,11 @@ impl Core {
         }
         let (mut behind, now) = self.lock_all_now();
         let Behind { books, draws } = &mut *behind;
+        let mark = books.mark();
         let sample: Sample = books.sample(verdict, not_before, took);
         let (settlement, notice) = books.settle(ticket, sample, now, draws.next());
         self.publish(books, now);
+        self.note(mark, books);
         if self.hub.announcer.wants_calls {
             self.hub.announcer.announce(&self.name, now, EventKind::Settled { verdict, settlement, took });
         }
@@ -543,12 +656,13 @@ impl Core {
 
     fn hold(&self, kind: Mode, order: Override) {
         let told = EventKind::Overridden { mode: kind, who: order.who.clone(), why: order.why.clone() };
-        self.operate(|books, now| (books.hold(kind, order, now), Some(told)));
+        self.operate(|books, now, _| (books.hold(kind, order, now), Some(told)));
+        self.note_all();
     }
 
     fn release(&self, who: Option<&str>) -> bool {
         let mut any = false;
-        self.operate(|books, now| match books.release(who, now) {
+        self.operate(|books, now, _| match books.release(who, now) {
             None => (None, None),
             Some(notice) => {
                 any = true;
@@ -557,28 +671,33 @@ impl Core {
                 (notice, Some(told))
             }
         });
+        self.note_all();
         any
     }
 
     /// Goes by `policy` from now on. Whether that is a change.
     pub(crate) fn reconfigure(&self, policy: &Arc<Policy>) -> bool {
         let mut changed = false;
-        self.operate(|books, now| match books.reconfigure(policy, now) {
+        self.operate(|books, now, _| match books.reconfigure(policy, now) {
             None => (None, None),
             Some(notice) => {
                 changed = true;
                 (notice, Some(EventKind::Reconfigured))
             }
         });
+        if changed {
+            self.note_all(); // a record names the policy it was made under
+        }
         self.freed.notify_waiters(); // the bulkhead may have grown
         changed
     }
 
-    /// Changes the books from outside a call.
-    fn operate(&self, change: impl FnOnce(&mut Books, Tick) -> (Option<Notice>, Option<EventKind>)) {
+    /// Changes the books from outside a call: `change` gets them, the time and a draw.
+    pub(crate) fn operate(&self, change: impl FnOnce(&mut Books, Tick, u64) -> (Option<Notice>, Option<EventKind>)) {
         let (mut behind, now) = self.lock_all_now();
-        let (notice, told) = change(&mut behind.books, now);
-        self.publish(&behind.books, now);
+        let Behind { books, draws } = &mut *behind;
+        let (notice, told) = change(books, now, draws.next());
+        self.publish(books, now);
         if let Some(told) = told {
             self.hub.announcer.announce(&self.name, now, told);
         }
@@ -672,7 +791,10 @@ impl Core {
         };
         let retry_in = match mode {
             Mode::ForceOpen => books.control.forced_open_until(now).map(|end| end.since(now)),
-            Mode::Enforce if state == State::Open => opening.map(|(deadline, _)| deadline.since(now)),
+            Mode::Enforce if state == State::Open => match books.held(now) {
+                Some(until) => Some(until.since(now)),
+                None => opening.map(|(deadline, _)| deadline.since(now)),
+            },
             _ => None,
         };
         let tally = books.machine.tally(now);

@@ -69,6 +69,24 @@ impl Control {
         self.holds.push(Hold { kind, who: order.who, why: order.why, ends: order.until.map(|time| now.after(time)) });
     }
 
+    /// Puts exactly `holds` in force: what a store remembers. False if they were.
+    pub(crate) fn replace(&mut self, holds: Vec<Hold>, now: Tick) -> bool {
+        let same = |a: &Hold, b: &Hold| {
+            // Times that went through a store and back are not the same to the nanosecond.
+            let near = match (a.ends, b.ends) {
+                (Some(a), Some(b)) => a.since(b).max(b.since(a)) < Duration::from_millis(500),
+                (a, b) => a == b,
+            };
+            near && a.kind == b.kind && a.who == b.who && a.why == b.why
+        };
+        let present = self.in_force(now).count();
+        if present == holds.len() && holds.iter().all(|new| self.in_force(now).any(|old| same(new, old))) {
+            return false;
+        }
+        self.holds = holds;
+        true
+    }
+
     /// Lets go of everything `who` holds. Whether that was anything.
     pub(crate) fn release(&mut self, who: &str, now: Tick) -> bool {
         let any = self.in_force(now).any(|h| h.who == who);

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use crate::{
     clock::{Clock, WallClock},
     event::Announcer,
+    fleet::link::Link,
+    store::Store,
 };
 
 #[derive(Debug)]
@@ -15,6 +17,8 @@ pub(crate) struct Hub {
     pub(crate) measured: bool,
     /// Where the jitter of this registry's breakers begins.
     pub(crate) seed: u64,
+    /// Where breakers are remembered and shared, if anywhere.
+    pub(crate) link: Option<Arc<Link>>,
 }
 
 impl Hub {
@@ -23,9 +27,11 @@ impl Hub {
         wall: Arc<dyn WallClock>,
         measured: bool,
         seed: u64,
+        store: Option<(Arc<dyn Store>, String)>,
     ) -> Self {
         let clock = Clock::start();
-        Self { clock, announcer: Announcer::start(observers, clock, wall), measured, seed }
+        let link = store.map(|(store, process)| Arc::new(Link::new(store, clock, wall.clone(), process)));
+        Self { clock, announcer: Announcer::start(observers, clock, wall), measured, seed, link }
     }
 }
 

@@ -19,6 +19,7 @@
 //! | words | [`outcome`](Verdict), `policy`, `view`, `event` | plain data |
 //! | decisions | `machine`, `window`, `backoff`, `budget`, `limiter`, `control`, `books` | the stored state, now, a draw |
 //! | shell | `call`, `breaker`, `registry`, `gate`, `lanes` | locks, clocks, waiting, announcing |
+//! | remembering and sharing | [`store`], `snapshot`, `fleet` | records, leases, merging |
 //! | edges | `config`, `reload`, `metrics`, `http`, `tower`, `temporal` | YAML, files, Prometheus, HTTP, tower, the Temporal SDK |
 
 mod backoff;
@@ -32,6 +33,7 @@ mod config;
 mod context;
 mod control;
 mod event;
+mod fleet;
 mod gate;
 mod histogram;
 pub mod http;
@@ -47,6 +49,8 @@ pub mod prometheus;
 mod registry;
 #[cfg(feature = "reload")]
 pub mod reload;
+mod snapshot;
+pub mod store;
 mod sync;
 #[cfg(feature = "temporal")]
 pub mod temporal;
@@ -61,10 +65,12 @@ pub use config::{BreakersConfig, ConfigError, Place};
 pub use context::CallContext;
 pub use control::Override;
 pub use event::{Event, EventKind, Observer};
+pub use fleet::keeper::Keeper;
 pub use machine::{Cause, Transition};
 pub use outcome::{CallError, Classify, Rejection, ServiceName, Settlement, State, Verdict};
 pub use policy::{Mode, Policy};
 pub use registry::{CircuitRegistry, ConfigDiff, RegistryBuilder};
+pub use snapshot::Stamp;
 pub use view::{BreakerView, CallCounts};
 
 #[cfg(doctest)]

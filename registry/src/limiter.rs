@@ -63,14 +63,23 @@ pub(crate) struct Limiter {
 
 /// A token that was taken, and can be given back.
 #[must_use]
+#[derive(Debug)]
 pub(crate) struct Token {
     before: u64,
 }
 
 impl Limiter {
     pub(crate) fn new(policy: &RateLimitPolicy) -> Self {
+        Self::share_of(policy, 1)
+    }
+
+    /// The limit of one process where so many share `policy`.
+    pub(crate) fn share_of(policy: &RateLimitPolicy, processes: u32) -> Self {
+        let processes = NonZeroU32::new(processes).unwrap_or(NonZeroU32::MIN);
+        let burst = NonZeroU32::new(policy.limit.get() / processes).unwrap_or(NonZeroU32::MIN);
+        let spacing = policy.per.saturating_mul(processes.get()) / policy.limit.get();
         let (asked_at, cell) = (AskedAt::default(), Cell::default());
-        let governor = RateLimiter::new(quota(policy.limit, policy.per), cell.clone(), asked_at.clone());
+        let governor = RateLimiter::new(quota(burst, spacing), cell.clone(), asked_at.clone());
         Self { asked_at, cell, governor }
     }
 
@@ -91,9 +100,9 @@ impl Limiter {
 }
 
 /// A whole allowance at once, then evenly spaced.
-fn quota(limit: NonZeroU32, per: Duration) -> Quota {
-    let spacing = (per / limit.get()).max(Duration::from_nanos(1));
-    Quota::with_period(spacing).map_or_else(|| Quota::per_second(limit), |quota| quota.allow_burst(limit))
+fn quota(burst: NonZeroU32, spacing: Duration) -> Quota {
+    let spacing = spacing.max(Duration::from_nanos(1));
+    Quota::with_period(spacing).map_or_else(|| Quota::per_second(burst), |quota| quota.allow_burst(burst))
 }
 
 impl fmt::Debug for Limiter {

@@ -66,7 +66,7 @@ pub enum Cause {
     Operator,
     /// It was so before a restart.
     Restored,
-    /// Another process of the fleet found out.
+    /// Another process of the fleet decided so.
     Peer,
 }
 
@@ -82,7 +82,7 @@ impl fmt::Display for Cause {
             Self::ProbesSucceeded { succeeded, permits } => write!(f, "{succeeded} of {permits} probes succeeded"),
             Self::Operator => f.write_str("operator"),
             Self::Restored => f.write_str("restored"),
-            Self::Peer => f.write_str("opened by a peer"),
+            Self::Peer => f.write_str("decided by a peer"),
         }
     }
 }
@@ -135,6 +135,7 @@ pub(crate) enum Admission {
 enum Phase {
     Closed,
     Open {
+        since: Tick,
         deadline: Tick,
         cause: Cause,
     },
@@ -154,6 +155,11 @@ pub(crate) struct Machine {
     phase: Phase,
     generation: u64,
     consecutive: u32,
+    /// Failures in a row that other processes of the fleet told of, since anyone's last success.
+    peers_failed: u32,
+    /// How many of our own failures in a row came before the last success that a peer told of: alone they still count, but not
+    /// together with the peers'.
+    apart: u32,
     /// Openings since the last close; the exponent of the open time's growth.
     openings: u32,
     window: Option<Window>,
@@ -165,6 +171,8 @@ impl Machine {
             phase: Phase::Closed,
             generation: 0,
             consecutive: 0,
+            peers_failed: 0,
+            apart: 0,
             openings: 0,
             window: policy.trip.window.as_ref().map(|w| Window::new(w.span)),
         }
@@ -199,18 +207,41 @@ impl Machine {
     /// When the present opening is due, and why it opened. `None` unless the stored phase is open.
     pub(crate) const fn opening(&self) -> Option<(Tick, Cause)> {
         match self.phase {
-            Phase::Open { deadline, cause } => Some((deadline, cause)),
+            Phase::Open { deadline, cause, .. } => Some((deadline, cause)),
             Phase::Closed | Phase::HalfOpen { .. } => None,
+        }
+    }
+
+    /// How long the present opening lasts in all; zero unless the stored phase is open.
+    pub(crate) const fn open_time(&self) -> Duration {
+        match self.phase {
+            Phase::Open { since, deadline, .. } => deadline.since(since),
+            Phase::Closed | Phase::HalfOpen { .. } => Duration::ZERO,
         }
     }
 
     /// Stored as closed, with nothing that a success would have to reset.
     pub(crate) const fn is_pristine(&self) -> bool {
-        matches!(self.phase, Phase::Closed) && self.consecutive == 0 && self.window.is_none()
+        matches!(self.phase, Phase::Closed) && self.consecutive == 0 && self.peers_failed == 0 && self.window.is_none()
     }
 
     pub(crate) const fn is_closed(&self) -> bool {
         matches!(self.phase, Phase::Closed)
+    }
+
+    /// Stored as half-open, with a probe out.
+    pub(crate) const fn is_probing(&self) -> bool {
+        matches!(self.phase, Phase::HalfOpen { out: 1.., .. })
+    }
+
+    /// Our own failures in a row since anyone's last success.
+    pub(crate) const fn joint_failures(&self) -> u32 {
+        self.consecutive.saturating_sub(self.apart)
+    }
+
+    /// Failures in a row that peers told of.
+    pub(crate) const fn peers_failed(&self) -> u32 {
+        self.peers_failed
     }
 
     /// What [`admit`](Self::admit) would answer, without taking anything.
@@ -293,6 +324,9 @@ impl Machine {
             Verdict::Neutral => return None,
         };
         self.consecutive = if failed { self.consecutive.saturating_add(1) } else { 0 };
+        if !failed {
+            (self.peers_failed, self.apart) = (0, 0);
+        }
         if let Some(window) = &mut self.window {
             window.record(now, failed, sample.slow);
         }
@@ -301,8 +335,9 @@ impl Machine {
     }
 
     fn trip_cause(&self, now: Tick, policy: &Policy, failed: bool) -> Option<Cause> {
-        if failed && policy.trip.fail_max.is_some_and(|max| self.consecutive >= max.get()) {
-            return Some(Cause::ConsecutiveFailures { failures: self.consecutive });
+        let failures = self.consecutive.max(self.joint_failures().saturating_add(self.peers_failed));
+        if failed && policy.trip.fail_max.is_some_and(|max| failures >= max.get()) {
+            return Some(Cause::ConsecutiveFailures { failures });
         }
         let (window, rule) = (self.window.as_ref()?, policy.trip.window.as_ref()?);
         let tally = window.tally(now);
@@ -350,7 +385,7 @@ impl Machine {
     pub(crate) fn disown_calls(&mut self, now: Tick) {
         self.generation += 1;
         if matches!(self.phase, Phase::HalfOpen { .. }) {
-            self.phase = Phase::Open { deadline: now, cause: Cause::Operator };
+            self.phase = Phase::Open { since: now, deadline: now, cause: Cause::Operator };
         }
     }
 
@@ -371,6 +406,38 @@ impl Machine {
                 (Some(window), Some(span)) => Some(window.resized(span)),
             };
         }
+    }
+
+    /// Takes over the opening of another process, or of this one before a restart: its deadline and its place in the growth of
+    /// the open time. Evidence stays. Whoever observes an opening never restarts its cool-down: the deadline is the opening's own.
+    pub(crate) fn adopt_open(&mut self, deadline: Tick, openings: u32, cause: Cause, now: Tick) -> Option<Transition> {
+        let from = self.state(now);
+        self.openings = openings.max(1);
+        self.enter_open(now, deadline, cause);
+        let to = self.state(now);
+        let open_for = (to == State::Open).then(|| deadline.since(now));
+        (from != to).then(|| Transition { open_for, ..self.transition(from, to, cause) })
+    }
+
+    /// Takes over the good verdict of another process's probe. Of a closed breaker it clears nothing.
+    pub(crate) fn adopt_close(&mut self, now: Tick) -> Option<Transition> {
+        let from = self.state(now);
+        (!self.is_closed()).then(|| self.close(from, Cause::Peer))
+    }
+
+    /// Learns how many failures in a row the other processes have had since anyone's last success; none, if one has just
+    /// succeeded. Together with ours they may be enough.
+    pub(crate) fn hear_failures(&mut self, peers: u32, now: Tick, draw: u64, policy: &Policy) -> Option<Transition> {
+        if !self.is_closed() {
+            return None;
+        }
+        self.peers_failed = peers;
+        if peers == 0 {
+            self.apart = self.consecutive;
+        }
+        let failures = self.joint_failures().saturating_add(peers);
+        let enough = self.joint_failures() > 0 && policy.trip.fail_max.is_some_and(|max| failures >= max.get());
+        enough.then(|| self.open(Cause::ConsecutiveFailures { failures }, None, now, draw, policy))
     }
 
     // ── the only places that change the phase ──────────────────────────────────────────────────────────────────────────
@@ -396,12 +463,12 @@ impl Machine {
 
     fn open_for(&mut self, time: Duration, cause: Cause, now: Tick) -> Transition {
         let from = self.state(now);
-        self.enter_open(now.after(time), cause);
+        self.enter_open(now, now.after(time), cause);
         Transition { open_for: Some(time), ..self.transition(from, State::Open, cause) }
     }
 
-    fn enter_open(&mut self, deadline: Tick, cause: Cause) {
-        self.phase = Phase::Open { deadline, cause };
+    fn enter_open(&mut self, since: Tick, deadline: Tick, cause: Cause) {
+        self.phase = Phase::Open { since, deadline, cause };
         self.generation += 1;
     }
 
@@ -414,6 +481,8 @@ impl Machine {
         self.phase = Phase::Closed;
         self.generation += 1;
         self.consecutive = 0;
+        self.peers_failed = 0;
+        self.apart = 0;
         self.openings = 0;
         if let Some(window) = &mut self.window {
             window.clear();

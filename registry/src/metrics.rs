@@ -1,7 +1,7 @@
 //! Prometheus metrics, computed when they are asked for.
 //!
 //! Breakers count as they go and know their state at any moment; nothing is pushed. A scrape reads them all.
-//! The table below is all there is; `service` labels every series but the last three.
+//! The table below is all there is; `service` labels every series but the last four.
 #![doc = "\n| metric | type | further labels | meaning |\n|---|---|---|---|"]
 #![doc = "| `circuit_breaker_state` | gauge | | 0 closed, 1 open, 2 half-open: what callers feel at the moment of the scrape |"]
 #![doc = "| `circuit_breaker_calls_total` | counter | `outcome` | calls by what became of them: success, failure, throttled, neutral, rejected |"]
@@ -18,6 +18,7 @@
 #![doc = "| `circuit_breaker_retry_budget_balance` | gauge | | retries the budget can pay now, where there is one |"]
 #![doc = "| `circuit_breaker_call_duration_seconds` | histogram | | how long calls took, where measured |"]
 #![doc = "| `circuit_breaker_config_reloads_total` | counter | `result` | reloads of the configuration: applied, refused |"]
+#![doc = "| `circuit_breaker_store_errors_total` | counter | `store`, `op` | failures of the store, by what it was asked to do: load, save, lease, limit, sync, publish, subscribe |"]
 #![doc = "| `circuit_breaker_events_dropped_total` | counter | | events that observers were too slow for |"]
 
 use std::collections::HashMap;
@@ -118,6 +119,7 @@ const ROWS: &[Row] = &[
 
 const DURATION: (&str, &str) = ("circuit_breaker_call_duration_seconds", "How long calls took.");
 const RELOADS: (&str, &str) = ("circuit_breaker_config_reloads_total", "Reloads of the configuration by result.");
+const STORE_ERRORS: (&str, &str) = ("circuit_breaker_store_errors_total", "Failures of the store by operation.");
 const DROPPED: (&str, &str) = ("circuit_breaker_events_dropped_total", "Events that observers were too slow for.");
 
 /// Exposes `breakers` in `metrics`, from now on and for as long as both exist.
@@ -125,7 +127,7 @@ const DROPPED: (&str, &str) = ("circuit_breaker_events_dropped_total", "Events t
 /// # Errors
 /// If `metrics` already exposes series of these names.
 pub fn register(breakers: &CircuitRegistry, metrics: &Registry) -> prometheus::Result<()> {
-    let named = ROWS.iter().map(|row| (row.name, row.help)).chain([DURATION, RELOADS, DROPPED]);
+    let named = ROWS.iter().map(|row| (row.name, row.help)).chain([DURATION, RELOADS, STORE_ERRORS, DROPPED]);
     let descs = named
         .map(|(name, help)| Desc::new(name.into(), help.into(), Vec::new(), HashMap::new()))
         .collect::<prometheus::Result<_>>()?;
@@ -162,6 +164,12 @@ impl Collector for BreakerCollector {
         let reloads = [("applied", applied), ("refused", refused)]
             .map(|(result, count)| sample(MetricType::COUNTER, &[pair("result", result)], count as f64));
         families.push(family(RELOADS.0, RELOADS.1, MetricType::COUNTER, reloads.into()));
+        if let Some((store, errors)) = self.breakers.store_errors() {
+            let errors = errors
+                .into_iter()
+                .map(|(op, count)| sample(MetricType::COUNTER, &[pair("op", op), pair("store", store)], count as f64));
+            families.push(family(STORE_ERRORS.0, STORE_ERRORS.1, MetricType::COUNTER, errors.collect()));
+        }
         let dropped = sample(MetricType::COUNTER, &[], self.breakers.events_dropped() as f64);
         families.push(family(DROPPED.0, DROPPED.1, MetricType::COUNTER, vec![dropped]));
         families.retain(|family| !family.get_metric().is_empty());

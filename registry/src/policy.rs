@@ -154,6 +154,32 @@ pub enum LimitScope {
     Fleet,
 }
 
+/// Whether processes share a breaker's state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum FleetPolicy {
+    /// Each process finds out for itself.
+    #[default]
+    Off,
+    /// What one finds out all go by.
+    Share(SharePolicy),
+}
+
+/// How processes share a breaker's state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SharePolicy {
+    /// So many processes must have opened before all do. With 1, failures are counted together as well.
+    pub quorum: NonZeroU32,
+    /// A process that got the probe and is not heard of for so long loses it.
+    pub lease: Duration,
+}
+
+impl Default for SharePolicy {
+    /// One opening counts for all; a probe's right lasts ten seconds and is renewed.
+    fn default() -> Self {
+        Self { quorum: NonZeroU32::MIN, lease: Duration::from_secs(10) }
+    }
+}
+
 /// How failed calls are repeated. The library never repeats a call itself; whoever does (Temporal) follows this.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RetryPolicy {
@@ -264,6 +290,8 @@ pub struct Policy {
     pub cache_max_age: Option<Duration>,
     /// Whole activities guarded by this breaker.
     pub activities: Vec<String>,
+    /// Whether processes share its state.
+    pub fleet: FleetPolicy,
 }
 
 impl Default for Policy {
@@ -289,6 +317,7 @@ impl Default for Policy {
             status: StatusOverrides::default(),
             cache_max_age: None,
             activities: Vec::new(),
+            fleet: FleetPolicy::Off,
         }
     }
 }

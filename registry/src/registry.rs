@@ -24,8 +24,11 @@ use crate::{
     clock::{SystemWallClock, WallClock},
     config::BreakersConfig,
     event::{EventKind, LogObserver, Observer},
+    fleet::{keeper::Keeper, link::Link},
     hub::Hub,
     outcome::{CallError, Classify, ServiceName},
+    policy::Policy,
+    store::Store,
     view::BreakerView,
 };
 
@@ -120,11 +123,7 @@ impl CircuitRegistry {
     /// A handle on the breaker of `service`, which is made on first use.
     #[must_use]
     pub fn breaker(&self, service: &str) -> Breaker {
-        let shared = &*self.shared;
-        Breaker::new(match shared.find_configured(service) {
-            Some(core) => core.clone(),
-            None => shared.dynamic(service),
-        })
+        Breaker::new(self.core(service))
     }
 
     /// Runs `work` through the breaker of `service`; see [`Breaker::call`].
@@ -196,7 +195,62 @@ impl CircuitRegistry {
         self.shared.hub.announcer.dropped()
     }
 
-    #[cfg_attr(not(feature = "prometheus"), allow(dead_code, reason = "only the Prometheus collector reads it"))]
+    /// Takes over what the [store](RegistryBuilder::store) remembers: open breakers stay open for the rest of their time, overrides are
+    /// in force. To be called once, before the first call; and then the keeper is to be [run](Keeper::run), beside the calls, for
+    /// as long as the registry is used. A store that does not answer is logged and counted, and nothing worse.
+    ///
+    /// ```
+    /// use circuit_registry::{BreakersConfig, CircuitRegistry, store};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let registry = CircuitRegistry::builder().store(store::open("memory")?).build();
+    /// let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+    /// let keeper = registry.restore().await;
+    /// let kept = tokio::spawn(keeper.run(async { drop(stopped.await) }));
+    /// // … calls …
+    /// stop.send(()).unwrap();
+    /// kept.await?; // what was left to store is stored
+    /// # Ok(()) }
+    /// ```
+    pub async fn restore(&self) -> Keeper {
+        Keeper::restore(self.clone()).await
+    }
+
+    /// What kind of store there is, and its failures so far by operation; `None` without a store.
+    #[must_use]
+    pub fn store_errors(&self) -> Option<(&'static str, Vec<(&'static str, u64)>)> {
+        self.link().map(|link| (link.store.kind(), link.errors()))
+    }
+
+    pub(crate) fn link(&self) -> Option<&Arc<Link>> {
+        self.shared.hub.link.as_ref()
+    }
+
+    pub(crate) fn core(&self, service: &str) -> Arc<Core> {
+        match self.shared.find_configured(service) {
+            Some(core) => core.clone(),
+            None => self.shared.dynamic(service),
+        }
+    }
+
+    /// The breaker of `service`, if there is one.
+    pub(crate) fn existing(&self, service: &str) -> Option<Arc<Core>> {
+        if let Some(core) = self.shared.find_configured(service) {
+            return Some(core.clone());
+        }
+        let dynamic = self.shared.dynamic.read().unwrap_or_else(PoisonError::into_inner);
+        dynamic.get(service).map(|known| known.core.clone())
+    }
+
+    pub(crate) fn policy_of(&self, service: &str) -> Arc<Policy> {
+        self.shared.config().policy(service)
+    }
+
+    /// Whether anything is configured to be shared.
+    pub(crate) fn shares(&self) -> bool {
+        self.shared.config().shares()
+    }
+
     pub(crate) fn cores(&self) -> BTreeMap<ServiceName, Arc<Core>> {
         self.shared.cores()
     }
@@ -362,6 +416,8 @@ pub struct RegistryBuilder {
     log: bool,
     measured: bool,
     seed: Option<u64>,
+    store: Option<Arc<dyn Store>>,
+    process: Option<String>,
 }
 
 impl Default for RegistryBuilder {
@@ -373,6 +429,8 @@ impl Default for RegistryBuilder {
             log: true,
             measured: false,
             seed: None,
+            store: None,
+            process: None,
         }
     }
 }
@@ -415,6 +473,19 @@ impl RegistryBuilder {
         self
     }
 
+    /// Where breakers are remembered beyond this process, and shared with others. Takes effect with
+    /// [`CircuitRegistry::restore`].
+    pub fn store(mut self, store: impl Store + 'static) -> Self {
+        self.store = Some(Arc::new(store));
+        self
+    }
+
+    /// What this process is called among others that share a store; unless said, a random name of its own.
+    pub fn process(mut self, name: impl Into<String>) -> Self {
+        self.process = Some(name.into());
+        self
+    }
+
     /// The registry.
     #[must_use]
     pub fn build(mut self) -> CircuitRegistry {
@@ -422,8 +493,10 @@ impl RegistryBuilder {
             self.observers.push(Arc::new(LogObserver));
         }
         let seed = self.seed.unwrap_or_else(|| RandomState::new().hash_one(Duration::ZERO));
+        let process = self.process.unwrap_or_else(|| format!("{:016x}", RandomState::new().hash_one(seed)));
+        let store = self.store.map(|store| (store, process));
         let shared = Shared {
-            hub: Arc::new(Hub::new(self.observers, self.wall, self.measured, seed)),
+            hub: Arc::new(Hub::new(self.observers, self.wall, self.measured, seed, store)),
             hasher: DefaultHashBuilder::default(),
             configured: boxcar::Vec::new(),
             dynamic: RwLock::default(),

@@ -27,7 +27,7 @@ use std::{collections::BTreeMap, fs, io::Read, path::Path, sync::Arc};
 
 pub use error::{ConfigError, Place};
 
-use crate::policy::Policy;
+use crate::policy::{FleetPolicy, LimitScope, Policy};
 
 /// A larger file is refused unread: a thousand services need a tenth of it.
 const LARGEST_FILE: u64 = 1 << 20;
@@ -111,6 +111,14 @@ impl BreakersConfig {
     /// The services with an entry of their own, in alphabetical order.
     pub fn service_names(&self) -> impl Iterator<Item = &str> {
         self.services.keys().map(String::as_str)
+    }
+
+    /// Whether anything is to be shared between processes: a breaker's state, or a rate limit.
+    #[must_use]
+    pub fn shares(&self) -> bool {
+        self.services.values().chain([&self.defaults]).any(|policy| {
+            policy.fleet != FleetPolicy::Off || policy.rate_limit.is_some_and(|limit| limit.scope == LimitScope::Fleet)
+        })
     }
 
     /// The service whose breaker guards activities of this type, if one does.

@@ -9,11 +9,11 @@ use super::{
     tree::{Node, Value},
 };
 use crate::policy::{
-    BulkheadPolicy, HalfOpenPolicy, LimitScope, Mode, OnOpen, OpenTime, Policy, Rate, RateLimitPolicy, RetryPolicy,
-    SlowPolicy, Span, StatusOverrides, StatusVerdict, TripPolicy, WindowPolicy,
+    BulkheadPolicy, FleetPolicy, HalfOpenPolicy, LimitScope, Mode, OnOpen, OpenTime, Policy, Rate, RateLimitPolicy,
+    RetryPolicy, SharePolicy, SlowPolicy, Span, StatusOverrides, StatusVerdict, TripPolicy, WindowPolicy,
 };
 
-const DOCUMENT: &[&str] = &["defaults", "services", "names"];
+const DOCUMENT: &[&str] = &["defaults", "services", "names", "fleet"];
 
 const POLICY: &[&str] = &[
     "fail_max",
@@ -31,6 +31,7 @@ const POLICY: &[&str] = &[
     "status",
     "cache",
     "activities",
+    "fleet",
 ];
 
 const MODES: &[(&str, Mode)] = &[
@@ -50,7 +51,8 @@ const VERDICTS: &[(&str, StatusVerdict)] = &[
 /// Reads the whole document.
 pub(super) fn config(document: &Node) -> Result<BreakersConfig, ConfigError> {
     let block = Block::of(At { node: document, key: "" }, DOCUMENT)?;
-    let defaults = block.get("defaults", Entry::read)?.unwrap_or_default();
+    let mut defaults = block.get("defaults", Entry::read)?.unwrap_or_default();
+    defaults.fleet = defaults.fleet.or(block.get("fleet", fleet)?);
     let max_dynamic = block
         .get("names", |at| Block::of(at, &["max_dynamic"])?.get("max_dynamic", |at| at.count()))?
         .flatten()
@@ -106,6 +108,7 @@ struct Entry {
     status: Option<StatusOverrides>,
     cache_max_age: Option<Duration>,
     activities: Option<Vec<String>>,
+    fleet: Option<FleetPolicy>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -145,6 +148,7 @@ impl Entry {
                 required(at, "max_age", max_age)
             })?,
             activities: block.get("activities", |at| at.names())?,
+            fleet: block.get("fleet", fleet)?,
         })
     }
 
@@ -165,6 +169,7 @@ impl Entry {
             throttle_max: self.throttle_max.or(d.throttle_max),
             status: self.status.or(d.status),
             cache_max_age: self.cache_max_age.or(d.cache_max_age),
+            fleet: self.fleet.or(d.fleet),
             activities: self.activities, // a guarded activity belongs to one breaker
         }
     }
@@ -207,6 +212,7 @@ impl Entry {
             status: self.status.unwrap_or_default(),
             cache_max_age: self.cache_max_age,
             activities: self.activities.unwrap_or_default(),
+            fleet: self.fleet.unwrap_or_default(),
         })
     }
 }
@@ -330,6 +336,28 @@ fn on_open(at: At<'_>) -> Result<OnOpen, ConfigError> {
         return required(at, "wait_max", wait_max).map(OnOpen::WaitMax);
     }
     at.word(&[("degrade", OnOpen::Degrade), ("wait", OnOpen::Wait)])
+}
+
+/// `off`, `share`, or `{ share: { quorum: 2, lease: 10s } }`.
+fn fleet(at: At<'_>) -> Result<FleetPolicy, ConfigError> {
+    if !matches!(at.node.value, Value::Map(_)) {
+        return at.word(&[("off", FleetPolicy::Off), ("share", FleetPolicy::Share(SharePolicy::default()))]);
+    }
+    const SHORTEST_LEASE: Duration = Duration::from_millis(100);
+    let base = SharePolicy::default();
+    let share = Block::of(at, &["share"])?.get("share", |at| {
+        let block = Block::of(at, &["quorum", "lease"])?;
+        Ok(SharePolicy {
+            quorum: block.get("quorum", |at| at.count())?.unwrap_or(base.quorum),
+            lease: block
+                .get("lease", |at| match at.duration()? {
+                    lease if lease < SHORTEST_LEASE => Err(at.error(format!("must be at least {SHORTEST_LEASE:?}"))),
+                    lease => Ok(lease),
+                })?
+                .unwrap_or(base.lease),
+        })
+    })?;
+    required(at, "share", share).map(FleetPolicy::Share)
 }
 
 fn status(at: At<'_>) -> Result<StatusOverrides, ConfigError> {

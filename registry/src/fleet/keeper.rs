@@ -1,0 +1,498 @@
+//! Keeps a registry in its store: restores it before the first call, then stores what changes and enters what others changed.
+//!
+//! A keeper is a future, owned and spawned by the program. Nothing in it is ever waited for by a call. All of its parts run
+//! beside each other in one task, each with a time limit of its own for every question to the store:
+//!
+//! | part | when | does |
+//! |---|---|---|
+//! | snapshots | after a change, at most every 250 ms | saves breakers that are not shared |
+//! | fleet | after a change, at most every 10 ms | merges changes of shared breakers into their records |
+//! | listener | always | hears what peers put, leased and published |
+//! | visitor | every second | tells the fleet that this process is there, and reads what it missed |
+//! | helper | on request | asks for callers that cannot wait themselves, and renews leases while probes are out |
+
+use std::{future::pending, sync::Arc, time::Duration};
+
+use tokio::{
+    sync::Mutex,
+    time::{sleep, timeout},
+};
+
+use crate::{
+    breaker::Core,
+    fleet::{
+        ask::{self, limited},
+        link::{Batch, Link, Message},
+        member,
+    },
+    outcome::ServiceName,
+    registry::CircuitRegistry,
+    snapshot::{Snapshot, Stamp, fingerprint},
+    store::{Content, FleetStore, Loaded, Op, PutAnswer, Record, StoreError, Subscription},
+};
+
+/// Snapshots are saved at most this often: what a crash can cost.
+const COALESCE: Duration = Duration::from_millis(250);
+
+/// Records of shared breakers are put at most this often.
+const COALESCE_SHARED: Duration = Duration::from_millis(10);
+
+/// The store is visited this often.
+const VISIT: Duration = Duration::from_secs(1);
+
+/// Leases are looked after this often.
+const RENEW: Duration = Duration::from_millis(200);
+
+/// A question of the keeper's is given up after this time.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Loading and saving everything may take longer.
+const PATIENCE_ALL: Duration = Duration::from_secs(10);
+
+/// After a failure the next attempt is made after this time, twice that, and so on …
+const RETRY: Duration = Duration::from_millis(100);
+
+/// … up to this.
+const RETRY_MAX: Duration = Duration::from_secs(5);
+
+/// Records that are put in one go.
+const BATCH: usize = 256;
+
+/// Overrides without an end are stored again so often, so that they outlive their time to be kept.
+const REFRESH: u32 = 6 * 3600;
+
+/// Keeps a registry in its store, for as long as [`run`](Self::run) runs.
+#[must_use = "a keeper keeps nothing until it runs"]
+pub struct Keeper {
+    registry: CircuitRegistry,
+    fleet: Mutex<Fleet>,
+}
+
+/// What the parts that write shared records have in common; held while they do, so that no two do at once.
+#[derive(Default)]
+struct Fleet {
+    /// The identity of what the store holds.
+    life: Option<String>,
+    /// The store's time at the last visit.
+    visited: Stamp,
+    /// Everything is put again, new or not.
+    again: bool,
+}
+
+impl std::fmt::Debug for Keeper {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Keeper").finish_non_exhaustive()
+    }
+}
+
+impl Keeper {
+    /// Restores `registry` from its store.
+    pub(crate) async fn restore(registry: CircuitRegistry) -> Self {
+        let keeper = Self { registry, fleet: Mutex::default() };
+        if let Some(link) = keeper.registry.link() {
+            keeper.load(link).await;
+            keeper.warn_if_alone(link);
+            link.set_kept(true); // from here on somebody will answer
+        }
+        keeper
+    }
+
+    /// Keeps the registry in its store until `shutdown` is over, and stores what is left to store before it returns.
+    pub async fn run(self, shutdown: impl Future<Output = ()>) {
+        let Some(link) = self.registry.link().cloned() else { return shutdown.await };
+        tokio::select! {
+            () = shutdown => {}
+            ((), (), (), (), ()) = async { tokio::join!(
+                self.save_snapshots(&link),
+                self.write_shared(&link),
+                self.listen(&link),
+                self.visit(&link),
+                self.help(&link),
+            ) } => {}
+        }
+        link.set_kept(false);
+        let flush = async {
+            let _ = self.save(&link, link.snapshots.take()).await;
+            if let Some(fleet) = link.fleet() {
+                let _ = self.put(&link, fleet, link.shared.take()).await;
+            }
+        };
+        if timeout(PATIENCE, flush).await.is_err() {
+            tracing::warn!(store = link.store.kind(), "the breakers' last changes may not be stored");
+        }
+    }
+
+    // ── restoring ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    async fn load(&self, link: &Link) {
+        let names: Vec<ServiceName> = self.registry.config().service_names().map(ServiceName::from).collect();
+        let loaded = limited(PATIENCE_ALL, async {
+            let clock = link.read_clock().await?;
+            Ok((clock, link.store.load(&names).await?))
+        })
+        .await;
+        link.report(Op::Load, &loaded);
+        let store = link.store.kind();
+        let Ok((clock, records)) = loaded else {
+            return tracing::warn!(store, "breakers could not be restored: all start closed");
+        };
+        let (mut restored, total) = (0_usize, records.len());
+        for Loaded { service, content } in records {
+            let problem = match (&service, content) {
+                (service, Content::Text(text)) => match Snapshot::decode(&text, service.as_deref()) {
+                    Ok(record) => {
+                        restored += usize::from(self.restore_one(&record, &text, clock));
+                        continue;
+                    }
+                    Err(unreadable) => unreadable.to_string(),
+                },
+                (_, Content::WrongType(kind)) => format!("it is a {kind} and not a text"),
+                (_, Content::Missing) => "it is gone".to_owned(),
+            };
+            let service = service.as_deref().unwrap_or("?");
+            tracing::warn!(store, service, problem, "a breaker's record cannot be used: it starts closed");
+        }
+        tracing::info!(store, records = total, restored, "breakers restored");
+    }
+
+    fn restore_one(&self, record: &Snapshot, text: &str, clock: super::link::StoreClock) -> bool {
+        let same_policy = record.policy == fingerprint(&self.registry.policy_of(&record.service));
+        if record.is_open() && !same_policy {
+            let service = record.service.as_str();
+            tracing::warn!(service, "a breaker's record was made under another policy: it starts closed");
+        }
+        if record.is_blank() && self.registry.existing(&record.service).is_none() {
+            return false;
+        }
+        member::restore(&self.registry.core(&record.service), record, text, same_policy, clock)
+    }
+
+    fn warn_if_alone(&self, link: &Link) {
+        if link.fleet().is_none() && self.registry.shares() {
+            let store = link.store.kind();
+            tracing::warn!(
+                store,
+                "`fleet: share` and `scope: fleet` need a Redis store: this process goes by its own state"
+            );
+        }
+    }
+
+    // ── snapshots ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    async fn save_snapshots(&self, link: &Link) {
+        let mut failures = 0;
+        loop {
+            if link.snapshots.is_empty() {
+                link.snapshots.filled.notified().await;
+            }
+            let saved = self.save(link, link.snapshots.take()).await;
+            failures = if saved.is_ok() { 0 } else { failures + 1 };
+            sleep(COALESCE.max(backoff(failures))).await;
+        }
+    }
+
+    /// Saves the present state of `names`; on failure they are to be saved still.
+    async fn save(&self, link: &Link, batch: Batch<'_>) -> Result<(), StoreError> {
+        let names = &batch.names;
+        if names.is_empty() {
+            return Ok(());
+        }
+        let waiting = link.waiting_for(names);
+        let saved = limited(PATIENCE_ALL, async {
+            let clock = link.read_clock().await?;
+            let mut records = Vec::with_capacity(names.len());
+            for core in names.iter().filter_map(|name| self.registry.existing(name)) {
+                core.operate(|books, now, _| {
+                    let snapshot = member::snapshot(&core.name, books, now, clock, &link.process);
+                    let keep = member::keep(&snapshot, clock.stamp(now));
+                    let text = (!snapshot.is_blank()).then(|| snapshot.encode());
+                    records.push(Record { service: core.name.clone(), text, keep });
+                    (None, None)
+                });
+            }
+            link.store.save(&records).await
+        })
+        .await;
+        link.report(Op::Save, &saved);
+        if saved.is_ok() {
+            batch.done();
+        }
+        waiting.answer(&saved);
+        saved
+    }
+
+    // ── shared breakers ────────────────────────────────────────────────────────────────────────────────────────────────
+
+    async fn write_shared(&self, link: &Link) {
+        let Some(store) = link.fleet() else { return pending().await };
+        let mut failures = 0;
+        loop {
+            if link.shared.is_empty() {
+                link.shared.filled.notified().await;
+            }
+            let result = self.put(link, store, link.shared.take()).await;
+            failures = if result.is_ok() { 0 } else { failures + 1 };
+            if result.is_err() {
+                link.set_up(false);
+            }
+            sleep(COALESCE_SHARED.max(backoff(failures))).await;
+        }
+    }
+
+    /// Puts what `names` have to say into their records; on failure they still have to.
+    async fn put(&self, link: &Link, store: &dyn FleetStore, batch: Batch<'_>) -> Result<(), StoreError> {
+        let names = &batch.names;
+        if names.is_empty() {
+            return Ok(());
+        }
+        let fleet = self.fleet.lock().await;
+        let waiting = link.waiting_for(names);
+        let cores: Vec<_> = names.iter().filter_map(|name| self.registry.existing(name)).collect();
+        let mut result = Ok(());
+        for cores in cores.chunks(BATCH) {
+            result = self.put_batch(link, store, cores, fleet.again).await;
+            if result.is_err() {
+                break;
+            }
+        }
+        link.report(Op::Save, &result);
+        if result.is_ok() {
+            batch.done();
+        }
+        waiting.answer(&result);
+        result
+    }
+
+    async fn put_batch(
+        &self,
+        link: &Link,
+        store: &dyn FleetStore,
+        cores: &[Arc<Core>],
+        again: bool,
+    ) -> Result<(), StoreError> {
+        let clock = link.store_clock();
+        let mut drafts = Vec::new();
+        for core in cores {
+            let (draft, failures) = member::draft(core, link, clock, again);
+            drafts.extend(draft.map(|draft| (core, draft)));
+            if let Some(note) = failures.filter(|_| link.is_up()) {
+                let text = Message::Failures(note).encode();
+                let told = limited(PATIENCE, store.publish(&text)).await;
+                link.report(Op::Publish, &told);
+                told?;
+            }
+        }
+        // Whoever is faster wins, and the other merges again. Some rounds are always enough: each has a winner.
+        while !drafts.is_empty() {
+            let now = clock.stamp(link.now());
+            let mut puts = Vec::with_capacity(drafts.len());
+            let mut merged = Vec::with_capacity(drafts.len());
+            for (core, draft) in drafts.drain(..) {
+                let result = draft.merge(&core.name, now);
+                match draft.put(&core.name, &result, now) {
+                    None => member::settled(core, &draft, &result, clock),
+                    Some(put) => {
+                        puts.push(put);
+                        merged.push((core, draft, result));
+                    }
+                }
+            }
+            if puts.is_empty() {
+                break;
+            }
+            let answers = limited(PATIENCE, store.put(&puts)).await?;
+            for (answer, (core, mut draft, result)) in answers.into_iter().zip(merged) {
+                match answer {
+                    PutAnswer::Done => member::settled(core, &draft, &result, clock),
+                    PutAnswer::Differs(present) => {
+                        draft.expected = present.map(Into::into);
+                        drafts.push((core, draft));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    // ── the others ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    async fn listen(&self, link: &Link) {
+        let Some(store) = link.fleet() else { return pending().await };
+        let mut failures = 0;
+        loop {
+            self.until_shared().await;
+            let subscribed = limited(PATIENCE, store.subscribe()).await;
+            link.report(Op::Subscribe, &subscribed);
+            if let Ok(mut subscription) = subscribed {
+                failures = 0;
+                self.hear(link, &mut *subscription).await;
+            }
+            failures += 1;
+            sleep(backoff(failures)).await;
+        }
+    }
+
+    async fn hear(&self, link: &Link, subscription: &mut dyn Subscription) {
+        while let Some(text) = subscription.next().await {
+            match Message::decode(&text) {
+                None => {}
+                Some(Message::Record(record, text)) => self.enter(link, &record, &text),
+                Some(Message::Failures(note)) if note.by != link.process => {
+                    if let Some(core) = self.registry.existing(&note.service) {
+                        member::heard_failures(&core, link, &note);
+                        link.shared.push(&core.name); // together they may have been enough
+                    }
+                }
+                Some(Message::Lease(note)) if note.by != link.process => {
+                    if let Some(core) = self.registry.existing(&note.service) {
+                        member::heard_lease(&core, link, note.epoch, Duration::from_micros(note.for_us));
+                    }
+                }
+                Some(Message::Failures(_) | Message::Lease(_)) => {}
+            }
+        }
+    }
+
+    /// Enters a record that a peer put.
+    fn enter(&self, link: &Link, record: &Snapshot, text: &Arc<str>) {
+        let core = match self.registry.existing(&record.service) {
+            Some(core) => core,
+            None if record.is_blank() => return,
+            None => self.registry.core(&record.service),
+        };
+        member::heard(&core, link, record, text, link.store_clock());
+    }
+
+    async fn visit(&self, link: &Link) {
+        let Some(store) = link.fleet() else { return pending().await };
+        let (mut failures, mut visits) = (0, 0_u32);
+        loop {
+            self.until_shared().await;
+            let visited = self.visit_once(link, store).await;
+            link.report(Op::Sync, &visited);
+            match visited {
+                Ok(()) => {
+                    (failures, visits) = (0, visits.wrapping_add(1));
+                    link.set_up(true);
+                    if visits.is_multiple_of(REFRESH) {
+                        let _ = self.tell_again(link, store).await; // or the next time
+                    }
+                    sleep(VISIT).await;
+                }
+                Err(_) => {
+                    failures += 1;
+                    link.set_up(false);
+                    sleep(backoff(failures)).await;
+                }
+            }
+        }
+    }
+
+    /// Waits until the configuration has something to share.
+    async fn until_shared(&self) {
+        while !self.registry.shares() {
+            sleep(VISIT).await;
+        }
+    }
+
+    async fn visit_once(&self, link: &Link, store: &dyn FleetStore) -> Result<(), StoreError> {
+        // What was put while we looked the other way, with some room for texts that were on their way.
+        const OVERLAP: Duration = Duration::from_secs(5);
+        let mut fleet = self.fleet.lock().await;
+        let since = fleet.visited.before(OVERLAP);
+        let before = link.now();
+        let news = limited(PATIENCE, store.sync(&link.process, since)).await?;
+        link.set_clock(before, news.now);
+        link.set_processes(news.processes);
+        fleet.visited = news.now;
+        for (service, text) in news.changed {
+            if let Ok(record) = Snapshot::decode(&text, Some(&service)) {
+                self.enter(link, &record, &text.into());
+            }
+        }
+        let lost = fleet.life.as_ref().is_some_and(|life| *life != news.life);
+        fleet.life = Some(news.life);
+        drop(fleet);
+        if lost {
+            tracing::warn!(store = link.store.kind(), "the breakers' store has lost its content: it is told again");
+            self.tell_again(link, store).await?;
+        }
+        if !link.is_up() {
+            // Nobody is asked who probes before the store knows what we know.
+            self.put(link, store, link.shared.take()).await?;
+        }
+        Ok(())
+    }
+
+    /// Stores everything again, new or not.
+    async fn tell_again(&self, link: &Link, store: &dyn FleetStore) -> Result<(), StoreError> {
+        self.fleet.lock().await.again = true;
+        for name in self.registry.cores().keys() {
+            link.snapshots.push(name);
+            link.shared.push(name);
+        }
+        let told = self.put(link, store, link.shared.take()).await;
+        self.fleet.lock().await.again = false;
+        told
+    }
+
+    // ── for those who cannot wait ──────────────────────────────────────────────────────────────────────────────────────
+
+    async fn help(&self, link: &Link) {
+        let Some(store) = link.fleet() else { return pending().await };
+        let probes = async {
+            loop {
+                link.probes.filled.notified().await;
+                for core in link.probes.take_all().iter().filter_map(|name| self.registry.existing(name)) {
+                    ask::probe(&core, link).await;
+                }
+            }
+        };
+        let tokens = async {
+            loop {
+                link.tokens.filled.notified().await;
+                for core in link.tokens.take_all().iter().filter_map(|name| self.registry.existing(name)) {
+                    ask::token(&core, link).await;
+                }
+            }
+        };
+        let renewals = async {
+            loop {
+                sleep(RENEW).await;
+                for name in link.leases() {
+                    self.renew(link, store, &name).await;
+                }
+            }
+        };
+        let ((), (), ()) = tokio::join!(probes, tokens, renewals);
+    }
+
+    /// Renews the lease of a probe that is still out.
+    async fn renew(&self, link: &Link, store: &dyn FleetStore, name: &ServiceName) {
+        let lease = self.registry.existing(name).and_then(|core| Some((member::lease(&core, link)?, core)));
+        let Some(((lease, true), core)) = lease else { return link.lease_over(name) };
+        let since = link.now();
+        let renewed = limited(PATIENCE, store.renew(&lease)).await;
+        link.report(Op::Lease, &renewed);
+        match renewed {
+            Ok(true) => {
+                let until = since.after(lease.lasting);
+                member::with_share(&core, |share, _, now| {
+                    if share.mine(now).is_some() {
+                        share.granted(until);
+                    }
+                });
+            }
+            Ok(false) => link.lease_over(name),
+            Err(_) => {} // it ends by itself
+        }
+    }
+}
+
+/// The pause after so many failures in a row.
+fn backoff(failures: u32) -> Duration {
+    match failures {
+        0 => Duration::ZERO,
+        n => RETRY.saturating_mul(1 << (n - 1).min(10)).min(RETRY_MAX),
+    }
+}

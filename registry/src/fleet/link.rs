@@ -1,0 +1,415 @@
+//! What connects the breakers of a registry with its store: who has something to store, whether the store answers, and what went
+//! wrong. A breaker only ever leaves a note here; the [`keeper`](super::keeper) does the work.
+
+use std::{
+    collections::BTreeSet,
+    fmt,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use serde::{Deserialize, Serialize};
+use tokio::{
+    sync::{Notify, oneshot},
+    time::timeout,
+};
+
+use crate::{
+    clock::{Clock, Tick, WallClock, saturating_nanos},
+    outcome::ServiceName,
+    snapshot::{Snapshot, Stamp},
+    store::{FleetStore, Lease, Op, Store, StoreError},
+};
+
+/// An operator who wants to know that something is stored waits so long at the most.
+const ACKNOWLEDGED: Duration = Duration::from_secs(5);
+
+/// Names waiting for the keeper.
+#[derive(Debug, Default)]
+pub(crate) struct Queue {
+    names: Mutex<BTreeSet<ServiceName>>,
+    pub(crate) filled: Notify,
+}
+
+impl Queue {
+    pub(crate) fn push(&self, name: &ServiceName) {
+        let new = lock(&self.names).insert(name.clone());
+        if new {
+            self.filled.notify_one();
+        }
+    }
+
+    /// Takes all names out. Those that are not [done](Batch::done) return, whatever happens.
+    pub(crate) fn take(&self) -> Batch<'_> {
+        let names = std::mem::take(&mut *lock(&self.names));
+        Batch { queue: self, names }
+    }
+
+    /// Takes all names out for good.
+    pub(crate) fn take_all(&self) -> BTreeSet<ServiceName> {
+        std::mem::take(&mut *lock(&self.names))
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        lock(&self.names).is_empty()
+    }
+}
+
+/// Names taken out of a [`Queue`].
+#[derive(Debug)]
+pub(crate) struct Batch<'a> {
+    queue: &'a Queue,
+    pub(crate) names: BTreeSet<ServiceName>,
+}
+
+impl Batch<'_> {
+    /// Nothing is left to do.
+    pub(crate) fn done(mut self) {
+        self.names.clear();
+    }
+}
+
+impl Drop for Batch<'_> {
+    fn drop(&mut self) {
+        if !self.names.is_empty() {
+            lock(&self.queue.names).append(&mut self.names);
+        }
+    }
+}
+
+/// The store's clock beside ours.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct StoreClock {
+    tick: Tick,
+    stamp: Stamp,
+}
+
+impl StoreClock {
+    pub(crate) const fn new(tick: Tick, stamp: Stamp) -> Self {
+        Self { tick, stamp }
+    }
+
+    pub(crate) fn stamp(self, tick: Tick) -> Stamp {
+        if tick >= self.tick {
+            self.stamp.after(tick.since(self.tick))
+        } else {
+            self.stamp.before(self.tick.since(tick))
+        }
+    }
+
+    pub(crate) fn tick(self, stamp: Stamp) -> Tick {
+        if stamp >= self.stamp {
+            self.tick.after(stamp.since(self.stamp))
+        } else {
+            Tick::from_nanos(self.tick.as_nanos().saturating_sub(saturating_nanos(self.stamp.since(stamp))))
+        }
+    }
+}
+
+/// Someone who waits until what was said about a breaker is stored.
+struct Waiter {
+    name: ServiceName,
+    answer: oneshot::Sender<Result<(), StoreError>>,
+}
+
+/// Between a registry's breakers and its store.
+pub(crate) struct Link {
+    pub(crate) store: Arc<dyn Store>,
+    /// This process, among others.
+    pub(crate) process: String,
+    clock: Clock,
+    wall: Arc<dyn WallClock>,
+    store_clock: Mutex<Option<StoreClock>>,
+    /// The store answers, and knows what we know.
+    up: AtomicBool,
+    processes: AtomicU32,
+    /// Breakers to remember.
+    pub(crate) snapshots: Queue,
+    /// Shared breakers with something for the fleet.
+    pub(crate) shared: Queue,
+    /// Shared breakers that cannot wait for an answer themselves: who probes?
+    pub(crate) probes: Queue,
+    /// Shared rate limits that a caller could not wait for.
+    pub(crate) tokens: Queue,
+    /// Breakers whose probe is ours.
+    leases: Mutex<BTreeSet<ServiceName>>,
+    waiters: Mutex<Vec<Waiter>>,
+    /// A keeper runs.
+    kept: AtomicBool,
+    errors: [AtomicU64; Op::ALL.len()],
+    failing: [AtomicBool; Op::ALL.len()],
+}
+
+impl Link {
+    pub(crate) fn new(store: Arc<dyn Store>, clock: Clock, wall: Arc<dyn WallClock>, process: String) -> Self {
+        Self {
+            store,
+            process,
+            clock,
+            wall,
+            store_clock: Mutex::new(None),
+            up: AtomicBool::new(false),
+            processes: AtomicU32::new(1),
+            snapshots: Queue::default(),
+            shared: Queue::default(),
+            probes: Queue::default(),
+            tokens: Queue::default(),
+            leases: Mutex::default(),
+            waiters: Mutex::default(),
+            kept: AtomicBool::new(false),
+            errors: Default::default(),
+            failing: Default::default(),
+        }
+    }
+
+    /// How a fleet shares through the store, if it can.
+    pub(crate) fn fleet(&self) -> Option<&dyn FleetStore> {
+        self.store.fleet()
+    }
+
+    // ── time ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    /// Asks the store for its time; a store without one goes by the registry's wall clock.
+    pub(crate) async fn read_clock(&self) -> Result<StoreClock, StoreError> {
+        let before = self.clock.now();
+        let stamp = self.store.now().await?.unwrap_or_else(|| self.wall.now().into());
+        Ok(self.set_clock(before, stamp))
+    }
+
+    /// The store's time was `stamp` somewhere between `before` and now.
+    pub(crate) fn set_clock(&self, before: Tick, stamp: Stamp) -> StoreClock {
+        let took = self.clock.now().since(before);
+        let clock = StoreClock::new(before.after(took / 2), stamp);
+        *lock(&self.store_clock) = Some(clock);
+        clock
+    }
+
+    /// The store's clock as last heard; before that, the registry's wall clock.
+    pub(crate) fn store_clock(&self) -> StoreClock {
+        let known = *lock(&self.store_clock);
+        known.unwrap_or_else(|| StoreClock::new(self.clock.now(), self.wall.now().into()))
+    }
+
+    pub(crate) fn now(&self) -> Tick {
+        self.clock.now()
+    }
+
+    // ── whether the store is there ─────────────────────────────────────────────────────────────────────────────────────
+
+    pub(crate) fn is_up(&self) -> bool {
+        self.up.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_up(&self, up: bool) {
+        if self.up.swap(up, Ordering::Relaxed) != up {
+            let store = self.store.kind();
+            if up {
+                tracing::info!(store, "sharing breakers with the fleet");
+            } else {
+                tracing::warn!(store, "breakers are not shared at present: each process goes by its own state");
+            }
+        }
+    }
+
+    pub(crate) fn processes(&self) -> u32 {
+        self.processes.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_processes(&self, processes: u32) {
+        self.processes.store(processes.max(1), Ordering::Relaxed);
+    }
+
+    pub(crate) fn set_kept(&self, kept: bool) {
+        self.kept.store(kept, Ordering::Relaxed);
+        if !kept {
+            lock(&self.waiters).clear(); // whoever waits learns that nobody will answer
+        }
+    }
+
+    /// Counts and reports how an operation of the store went: the first failure and the first success after one are logged.
+    pub(crate) fn report<T>(&self, op: Op, result: &Result<T, StoreError>) {
+        let store = self.store.kind();
+        let name = Op::ALL[op as usize].1;
+        match result {
+            Ok(_) => {
+                if self.failing[op as usize].swap(false, Ordering::Relaxed) {
+                    tracing::info!(store, op = name, "the breakers' store works again");
+                }
+            }
+            Err(error) => {
+                self.errors[op as usize].fetch_add(1, Ordering::Relaxed);
+                if !self.failing[op as usize].swap(true, Ordering::Relaxed) {
+                    tracing::warn!(store, op = name, %error, "the breakers' store does not work; calls go on without it");
+                }
+            }
+        }
+    }
+
+    /// Failures by operation.
+    pub(crate) fn errors(&self) -> Vec<(&'static str, u64)> {
+        Op::ALL.iter().map(|(op, name)| (*name, self.errors[*op as usize].load(Ordering::Relaxed))).collect()
+    }
+
+    // ── leases ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    pub(crate) fn leased(&self, name: &ServiceName) {
+        lock(&self.leases).insert(name.clone());
+    }
+
+    pub(crate) fn leases(&self) -> Vec<ServiceName> {
+        lock(&self.leases).iter().cloned().collect()
+    }
+
+    pub(crate) fn lease_over(&self, name: &ServiceName) {
+        lock(&self.leases).remove(name);
+    }
+
+    // ── acknowledgements ───────────────────────────────────────────────────────────────────────────────────────────────
+
+    /// Waits until what was said about `name` so far is stored; `queue` is the one it is in.
+    pub(crate) async fn stored(&self, name: &ServiceName, queue: &Queue) -> Result<(), StoreError> {
+        if !self.kept.load(Ordering::Relaxed) {
+            return Err(StoreError::absent());
+        }
+        let (answer, stored) = oneshot::channel();
+        lock(&self.waiters).push(Waiter { name: name.clone(), answer });
+        queue.push(name);
+        queue.filled.notify_one();
+        match timeout(ACKNOWLEDGED, stored).await {
+            Ok(Ok(result)) => result,
+            Ok(Err(_)) => Err(StoreError::absent()),
+            Err(_) => Err(StoreError::late(ACKNOWLEDGED)),
+        }
+    }
+
+    /// Those who wait for one of `names`; to be taken before what is stored is read.
+    pub(crate) fn waiting_for(&self, names: &BTreeSet<ServiceName>) -> Waiting {
+        let waiting = lock(&self.waiters).extract_if(.., |waiter| names.contains(&waiter.name)).collect();
+        Waiting(waiting)
+    }
+}
+
+impl fmt::Debug for Link {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Link").field("store", &self.store.kind()).field("up", &self.is_up()).finish_non_exhaustive()
+    }
+}
+
+/// Those who wait for an answer.
+pub(crate) struct Waiting(Vec<Waiter>);
+
+impl Waiting {
+    pub(crate) fn answer(self, result: &Result<(), StoreError>) {
+        for waiter in self.0 {
+            let _ = waiter.answer.send(result.clone()); // may have given up
+        }
+    }
+}
+
+/// What processes tell each other.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Message {
+    /// A record changed.
+    Record(Box<Snapshot>, Arc<str>),
+    /// Someone got the probe.
+    Lease(LeaseNote),
+    /// Someone has so many failures in a row.
+    Failures(FailuresNote),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct LeaseNote {
+    pub(crate) service: String,
+    pub(crate) epoch: Stamp,
+    pub(crate) by: String,
+    pub(crate) for_us: u64,
+}
+
+impl LeaseNote {
+    pub(crate) fn of(lease: &Lease) -> Self {
+        Self {
+            service: lease.service.as_str().to_owned(),
+            epoch: lease.epoch,
+            by: lease.process.clone(),
+            for_us: u64::try_from(lease.lasting.as_micros()).unwrap_or(u64::MAX),
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct FailuresNote {
+    pub(crate) service: String,
+    pub(crate) by: String,
+    /// Zero: a success.
+    pub(crate) in_a_row: u32,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Note {
+    Lease(LeaseNote),
+    Failures(FailuresNote),
+}
+
+impl Message {
+    pub(crate) fn encode(&self) -> String {
+        let note = match self {
+            Self::Record(_, text) => return text.to_string(),
+            Self::Lease(note) => Note::Lease(note.clone()),
+            Self::Failures(note) => Note::Failures(note.clone()),
+        };
+        serde_json::to_string(&note).expect("strings and numbers always serialise")
+    }
+
+    /// `None` for what is none of ours, or of another version.
+    pub(crate) fn decode(text: &str) -> Option<Self> {
+        match serde_json::from_str(text) {
+            Ok(Note::Lease(note)) => Some(Self::Lease(note)),
+            Ok(Note::Failures(note)) => Some(Self::Failures(note)),
+            Err(_) => Snapshot::decode(text, None).ok().map(|record| Self::Record(Box::new(record), text.into())),
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policy::Policy;
+
+    #[test]
+    fn the_stores_clock_and_ours_convert_both_ways() {
+        let clock = StoreClock::new(Tick::ZERO.after(Duration::from_secs(10)), Stamp::from_micros(1_000_000_000));
+        for secs in [0, 9, 10, 11, 5000] {
+            let tick = Tick::ZERO.after(Duration::from_secs(secs));
+            assert_eq!(clock.tick(clock.stamp(tick)), tick);
+        }
+        assert_eq!(clock.tick(Stamp::from_micros(0)), Tick::ZERO, "before this process began");
+    }
+
+    #[test]
+    fn messages_are_told_apart() {
+        let record = Snapshot::closed("vies", &Policy::default());
+        let text = record.encode();
+        let messages = [
+            Message::Record(Box::new(record), text.as_str().into()),
+            Message::Lease(LeaseNote {
+                service: "vies".into(),
+                epoch: Stamp::from_micros(7),
+                by: "a".into(),
+                for_us: 5,
+            }),
+            Message::Failures(FailuresNote { service: "vies".into(), by: "a".into(), in_a_row: 2 }),
+        ];
+        for message in messages {
+            assert_eq!(Message::decode(&message.encode()), Some(message));
+        }
+        assert_eq!(Message::decode("{\"hello\":1}"), None);
+    }
+}

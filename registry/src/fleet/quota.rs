@@ -1,0 +1,139 @@
+//! A rate limit that all processes of a fleet share. The tokens are in the store; a process fetches one at a time, and only when
+//! a call wants it. While the store is away each process takes its share of the limit by itself.
+
+use std::time::Duration;
+
+use crate::{
+    books::Refusal,
+    clock::Tick,
+    fleet::share::Question,
+    limiter::{Limiter, Token},
+    policy::RateLimitPolicy,
+};
+
+/// One process's view of a shared rate limit.
+#[derive(Debug)]
+pub(crate) struct Quota {
+    pub(crate) policy: RateLimitPolicy,
+    /// The store answers.
+    pub(crate) up: bool,
+    /// Tokens fetched and not spent, good until then.
+    fetched: u32,
+    good_until: Tick,
+    /// The store has said that there is none before then.
+    none_before: Tick,
+    /// For when the store is away: this process's share among so many.
+    local: Limiter,
+    processes: u32,
+}
+
+/// A token that was taken, and can be given back.
+#[must_use]
+pub(crate) enum Taken {
+    Fetched,
+    Local(Token),
+}
+
+impl Quota {
+    pub(crate) fn new(policy: RateLimitPolicy) -> Self {
+        Self {
+            policy,
+            up: false,
+            fetched: 0,
+            good_until: Tick::ZERO,
+            none_before: Tick::ZERO,
+            local: Limiter::new(&policy),
+            processes: 1,
+        }
+    }
+
+    /// The fleet has so many processes now.
+    pub(crate) fn shared_by(&mut self, processes: u32) {
+        if processes != self.processes {
+            self.processes = processes;
+            self.local = Limiter::share_of(&self.policy, processes);
+        }
+    }
+
+    pub(crate) fn take(&mut self, now: Tick) -> Result<Taken, Refusal> {
+        if !self.up {
+            return self.local.take(now).map(Taken::Local).map_err(|retry_in| Refusal::RateLimited { retry_in });
+        }
+        if self.fetched > 0 && now < self.good_until {
+            self.fetched -= 1;
+            return Ok(Taken::Fetched);
+        }
+        self.fetched = 0;
+        if now < self.none_before {
+            return Err(Refusal::RateLimited { retry_in: self.none_before.since(now) });
+        }
+        Err(Refusal::Ask(Question::Token))
+    }
+
+    pub(crate) fn give_back(&mut self, taken: Taken) {
+        match taken {
+            Taken::Fetched => self.fetched += 1,
+            Taken::Local(token) => self.local.give_back(token),
+        }
+    }
+
+    /// The store gave a token. It does not keep for longer than the limit's own unit of time.
+    pub(crate) fn granted(&mut self, now: Tick) {
+        self.fetched += 1;
+        self.good_until = now.after(self.policy.per);
+    }
+
+    /// The store has none before `wait` is over.
+    pub(crate) fn refused(&mut self, wait: Duration, now: Tick) {
+        self.none_before = now.after(wait);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::num::NonZeroU32;
+
+    use super::*;
+    use crate::policy::LimitScope;
+
+    fn at(millis: u64) -> Tick {
+        Tick::ZERO.after(Duration::from_millis(100_000 + millis))
+    }
+
+    fn quota(limit: u32) -> Quota {
+        let limit = NonZeroU32::new(limit).unwrap();
+        Quota::new(RateLimitPolicy { limit, per: Duration::from_secs(1), scope: LimitScope::Fleet })
+    }
+
+    fn limited(result: Result<Taken, Refusal>) -> Option<Duration> {
+        match result {
+            Err(Refusal::RateLimited { retry_in }) => Some(retry_in),
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn a_token_is_fetched_for_the_call_that_wants_it() {
+        let mut quota = quota(1);
+        quota.up = true;
+        assert!(matches!(quota.take(at(0)), Err(Refusal::Ask(Question::Token))));
+        quota.granted(at(0));
+        let taken = quota.take(at(1)).unwrap_or_else(|_| panic!("it was granted"));
+        quota.give_back(taken);
+        assert!(quota.take(at(1)).is_ok(), "given back by a later step");
+        quota.refused(Duration::from_millis(700), at(1));
+        assert_eq!(limited(quota.take(at(101))), Some(Duration::from_millis(600)), "no second question before then");
+        assert!(matches!(quota.take(at(701)), Err(Refusal::Ask(Question::Token))));
+        quota.granted(at(701));
+        assert!(matches!(quota.take(at(1701)), Err(Refusal::Ask(Question::Token))), "too old to be spent");
+    }
+
+    #[test]
+    fn without_a_store_each_process_has_its_share() {
+        let mut quota = quota(1);
+        quota.shared_by(8);
+        assert!(quota.take(at(0)).is_ok());
+        assert_eq!(limited(quota.take(at(1000))), Some(Duration::from_secs(7)));
+        assert!(quota.take(at(8000)).is_ok());
+    }
+}

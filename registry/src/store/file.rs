@@ -1,0 +1,179 @@
+//! One file, one line per breaker.
+//!
+//! The whole file is written beside the old one, forced to the disk and then renamed over it, so that at any moment the name leads to
+//! one complete version or the other. A line that cannot be read costs its own breaker and no other. One process
+//! owns a file; of two, the later writer would win.
+
+use std::{
+    collections::BTreeMap,
+    fs::{self, File},
+    io::{self, Write},
+    path::{Path, PathBuf},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use super::{Answer, Content, Loaded, Record, Store, StoreError, StoreErrorKind};
+use crate::{outcome::ServiceName, snapshot::Snapshot};
+
+/// A larger file is not ours.
+const LARGEST: u64 = 64 << 20;
+
+/// Remembers breakers in a file.
+#[derive(Debug, Clone)]
+pub struct FileStore {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    path: PathBuf,
+    lines: Mutex<BTreeMap<ServiceName, String>>,
+    /// Held while writing: what is written later is also newer.
+    writing: Mutex<()>,
+    /// Writes so far, so that no two share a temporary file.
+    writes: AtomicU64,
+}
+
+impl FileStore {
+    /// A store in the file at `path`, which need not exist. Its folder must.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        let (lines, writing) = Default::default();
+        Self { shared: Arc::new(Shared { path: path.into(), lines, writing, writes: AtomicU64::new(0) }) }
+    }
+}
+
+impl Store for FileStore {
+    fn kind(&self) -> &'static str {
+        "file"
+    }
+
+    fn load<'a>(&'a self, _services: &'a [ServiceName]) -> Answer<'a, Vec<Loaded>> {
+        let shared = self.shared.clone();
+        Box::pin(blocking(move || shared.load()))
+    }
+
+    fn save<'a>(&'a self, records: &'a [Record]) -> Answer<'a, ()> {
+        {
+            let mut lines = self.shared.lines.lock().unwrap_or_else(PoisonError::into_inner);
+            for record in records {
+                match &record.text {
+                    Some(text) => drop(lines.insert(record.service.clone(), text.clone())),
+                    None => drop(lines.remove(&record.service)),
+                }
+            }
+        }
+        let shared = self.shared.clone();
+        Box::pin(blocking(move || shared.save()))
+    }
+}
+
+/// A disk may take its time; the tasks of the runtime may not.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
+) -> Result<T, StoreError> {
+    tokio::task::spawn_blocking(work)
+        .await
+        .unwrap_or_else(|error| Err(StoreError::new(StoreErrorKind::Other, error.to_string())))
+}
+
+impl Shared {
+    fn load(&self) -> Result<Vec<Loaded>, StoreError> {
+        self.remove_leftovers();
+        let size = match fs::metadata(&self.path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(trouble("cannot be read", &self.path, &error)),
+            Ok(meta) if !meta.is_file() => {
+                let message = format!("{} is not a file", self.path.display());
+                return Err(StoreError::new(StoreErrorKind::Other, message));
+            }
+            Ok(meta) => meta.len(),
+        };
+        if size > LARGEST {
+            let message = format!("{} is larger than {LARGEST} bytes", self.path.display());
+            return Err(StoreError::new(StoreErrorKind::Other, message));
+        }
+        let bytes = fs::read(&self.path).map_err(|error| trouble("cannot be read", &self.path, &error))?;
+        let text = String::from_utf8_lossy(&bytes);
+        let loaded: Vec<_> = text
+            .lines()
+            .filter(|line| !line.trim().is_empty())
+            .map(|line| {
+                let service = Snapshot::decode(line, None).ok().map(|snapshot| snapshot.service.as_str().into());
+                Loaded { service, content: Content::Text(line.to_owned()) }
+            })
+            .collect();
+        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        for Loaded { service, content } in &loaded {
+            if let (Some(service), Content::Text(text)) = (service, content) {
+                lines.insert(service.clone(), text.clone());
+            }
+        }
+        Ok(loaded)
+    }
+
+    fn save(&self) -> Result<(), StoreError> {
+        let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        let temporary = self.beside(self.writes.fetch_add(1, Ordering::Relaxed));
+        let written = self.write(&temporary);
+        if written.is_err() {
+            let _ = fs::remove_file(&temporary);
+        }
+        written.map_err(|error| trouble("cannot be written", &self.path, &error))
+    }
+
+    fn write(&self, temporary: &Path) -> io::Result<()> {
+        let text: String = {
+            let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+            lines.values().flat_map(|line| [line.as_str(), "\n"]).collect()
+        };
+        let mut file = File::create(temporary)?;
+        file.write_all(text.as_bytes())?;
+        file.sync_all()?;
+        drop(file);
+        fs::rename(temporary, &self.path)?;
+        // The rename is in the folder, and lasts when the folder does. Some file systems cannot sync one.
+        let _ = File::open(folder(&self.path)).and_then(|folder| folder.sync_all());
+        Ok(())
+    }
+
+    /// `state` → `state.tmp-1234-5`
+    fn beside(&self, write: u64) -> PathBuf {
+        let mut name = self.temporary_prefix();
+        name.push_str(&format!("{}-{write}", std::process::id()));
+        self.path.with_file_name(name)
+    }
+
+    fn temporary_prefix(&self) -> String {
+        format!("{}.tmp-", self.path.file_name().unwrap_or_default().to_string_lossy())
+    }
+
+    /// A process that was killed while writing leaves a temporary file behind.
+    fn remove_leftovers(&self) {
+        let prefix = self.temporary_prefix();
+        let entries = fs::read_dir(folder(&self.path)).into_iter().flatten().flatten();
+        for entry in entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(&prefix)) {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
+fn folder(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
+}
+
+fn trouble(what: &str, path: &Path, error: &io::Error) -> StoreError {
+    let kind = match error.kind() {
+        io::ErrorKind::PermissionDenied => StoreErrorKind::Denied,
+        io::ErrorKind::ReadOnlyFilesystem => StoreErrorKind::ReadOnly,
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => StoreErrorKind::Full,
+        io::ErrorKind::NotFound => StoreErrorKind::Unreachable,
+        _ => StoreErrorKind::Other,
+    };
+    StoreError::new(kind, format!("{} {what}: {error}", path.display()))
+}

@@ -1,0 +1,521 @@
+//! Redis 7: one string per breaker, each with a time to live.
+//!
+//! | key | what | lives |
+//! |---|---|---|
+//! | `PREFIX:breaker:SERVICE` | the record, one line of JSON | a day beyond what it says |
+//! | `PREFIX:index` | services by when their record last changed | 30 days |
+//! | `PREFIX:lease:SERVICE:EPOCH` | who may probe | the lease |
+//! | `PREFIX:rate:SERVICE` | when the next token is due | until then |
+//! | `PREFIX:processes` | processes by when they last came by | a minute |
+//! | `PREFIX:life` | whether the content was lost | a day beyond the last visit |
+//! | channel `PREFIX:events` | records, leases and failures as they come | |
+//!
+//! Every question is one script, so one round trip and atomic, and goes by Redis's own clock. Where a connection broke, the next
+//! question makes a new one. It is not for Redis Cluster, whose scripts may not touch so many keys.
+
+use std::{
+    collections::BTreeSet,
+    fmt,
+    pin::Pin,
+    sync::atomic::{AtomicU64, Ordering},
+    time::Duration,
+};
+
+use futures::StreamExt;
+use redis::{
+    AsyncConnectionConfig, Client, ErrorKind, RedisError, Script, ServerErrorKind,
+    aio::{MultiplexedConnection, PubSubStream},
+};
+use tokio::sync::Mutex;
+
+use super::{
+    Answer, Content, FleetStore, Lease, LeaseAnswer, Loaded, News, Put, PutAnswer, Record, Store, StoreError,
+    StoreErrorKind, Subscription,
+};
+use crate::{
+    clock::saturating_nanos,
+    fleet::link::{LeaseNote, Message},
+    outcome::ServiceName,
+    policy::RateLimitPolicy,
+    snapshot::Stamp,
+};
+
+const PREFIX: &str = "circuit-registry";
+
+/// A connection that is not made within this time is not made.
+const CONNECT: Duration = Duration::from_secs(2);
+
+/// A question that nobody gave up earlier is given up after this time.
+const RESPOND: Duration = Duration::from_secs(5);
+
+/// Records read in one go.
+const BATCH: usize = 1000;
+
+/// A list of changes longer than this is read the next time.
+const CHANGES: usize = 20_000;
+
+/// Remembers breakers in Redis, and connects a fleet.
+pub struct RedisStore {
+    client: Client,
+    prefix: String,
+    connection: Mutex<Option<MultiplexedConnection>>,
+    /// Counts connections, for a name of what the store held when it was empty.
+    lives: AtomicU64,
+    scripts: Scripts,
+}
+
+struct Scripts {
+    put: Script,
+    lease: Script,
+    renew: Script,
+    take: Script,
+    sync: Script,
+}
+
+impl fmt::Debug for RedisStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The client's own form shows the password.
+        f.debug_struct("RedisStore").field("prefix", &self.prefix).finish_non_exhaustive()
+    }
+}
+
+impl RedisStore {
+    /// A store at `address`: `redis://[user[:password]@]host[:port][/database][?prefix=…]`, or `rediss://…` for TLS. Connects to
+    /// nothing yet.
+    ///
+    /// # Errors
+    /// If that is not such an address.
+    pub fn open(address: &str) -> Result<Self, StoreError> {
+        // Whatever is wrong with it, the address may hold a password and is not repeated.
+        let bad = |message: String| StoreError::new(StoreErrorKind::Setting, message);
+        let (plain, query) = address.split_once('?').unwrap_or((address, ""));
+        let (mut prefix, mut rest) = (PREFIX.to_owned(), Vec::new());
+        for parameter in query.split('&').filter(|parameter| !parameter.is_empty()) {
+            match parameter.split_once('=') {
+                Some(("prefix", value)) => value.clone_into(&mut prefix),
+                _ => rest.push(parameter),
+            }
+        }
+        if prefix.is_empty() || prefix.len() > 100 || !prefix.chars().all(|c| c.is_ascii_graphic()) {
+            return Err(bad("the prefix of a Redis address is 1 to 100 visible ASCII characters".into()));
+        }
+        if plain.starts_with("rediss:") {
+            // Someone has to choose the cryptography if nobody has; if somebody has, theirs it is.
+            let _ = rustls::crypto::ring::default_provider().install_default();
+        }
+        let plain = if rest.is_empty() { plain.to_owned() } else { format!("{plain}?{}", rest.join("&")) };
+        let client = Client::open(plain).map_err(|error| {
+            let what = error.detail().map_or_else(|| error.to_string(), str::to_owned);
+            bad(format!("not a Redis address: {}", what.lines().next().unwrap_or_default()))
+        })?;
+        let scripts = Scripts {
+            put: Script::new(PUT),
+            lease: Script::new(LEASE),
+            renew: Script::new(RENEW),
+            take: Script::new(TAKE),
+            sync: Script::new(SYNC),
+        };
+        Ok(Self { client, prefix, connection: Mutex::new(None), lives: AtomicU64::new(0), scripts })
+    }
+
+    fn key(&self, kind: &str, rest: &str) -> String {
+        if rest.is_empty() { format!("{}:{kind}", self.prefix) } else { format!("{}:{kind}:{rest}", self.prefix) }
+    }
+
+    fn record_key(&self, service: &str) -> String {
+        self.key("breaker", service)
+    }
+
+    /// The present connection, or a new one.
+    async fn connection(&self) -> Result<MultiplexedConnection, StoreError> {
+        let mut present = self.connection.lock().await;
+        if let Some(connection) = &*present {
+            return Ok(connection.clone());
+        }
+        let config =
+            AsyncConnectionConfig::new().set_connection_timeout(Some(CONNECT)).set_response_timeout(Some(RESPOND));
+        let connection =
+            self.client.get_multiplexed_async_connection_with_config(&config).await.map_err(|e| trouble(&e))?;
+        *present = Some(connection.clone());
+        Ok(connection)
+    }
+
+    /// Asks, over the present connection or a new one. A connection that broke, or that does not answer, is given up; so is
+    /// one whose question was dropped before it was answered, because it may be stuck.
+    async fn ask<T>(
+        &self,
+        question: impl AsyncFnOnce(&mut MultiplexedConnection) -> Result<T, RedisError>,
+    ) -> Result<T, StoreError> {
+        let mut connection = self.connection().await?;
+        let mut guard = GiveUp { store: self, armed: true };
+        let answer = question(&mut connection).await;
+        // Redis itself answered, if only to say no: the connection is good. A replica or a server that is loading may be
+        // another one by the next time, though.
+        guard.armed = answer.as_ref().is_err_and(|error| match error.kind() {
+            ErrorKind::Server(kind) => matches!(kind, ServerErrorKind::ReadOnly | ServerErrorKind::MasterDown),
+            _ => true,
+        });
+        answer.map_err(|error| trouble(&error))
+    }
+}
+
+/// Forgets the connection unless disarmed.
+struct GiveUp<'a> {
+    store: &'a RedisStore,
+    armed: bool,
+}
+
+impl Drop for GiveUp<'_> {
+    fn drop(&mut self) {
+        if self.armed
+            && let Ok(mut connection) = self.store.connection.try_lock()
+        {
+            *connection = None;
+        }
+    }
+}
+
+impl Store for RedisStore {
+    fn kind(&self) -> &'static str {
+        "redis"
+    }
+
+    fn now(&self) -> Answer<'_, Option<Stamp>> {
+        Box::pin(async {
+            let time: (u64, u64) = self.ask(async |c| redis::cmd("TIME").query_async(c).await).await?;
+            Ok(Some(Stamp::from_micros(time.0 * 1_000_000 + time.1)))
+        })
+    }
+
+    fn load<'a>(&'a self, services: &'a [ServiceName]) -> Answer<'a, Vec<Loaded>> {
+        Box::pin(async move {
+            let index = self.key("index", "");
+            let indexed =
+                self.ask(async |c| redis::cmd("ZRANGE").arg(&index).arg(0).arg(-1).query_async(c).await).await;
+            let indexed: BTreeSet<String> = match indexed {
+                Ok(names) => names,
+                // Someone put something else there: the configured services are found all the same.
+                Err(error) if error.kind() == StoreErrorKind::Other => BTreeSet::new(),
+                Err(error) => return Err(error),
+            };
+            let mut names = indexed.clone();
+            names.extend(services.iter().map(|name| name.as_str().to_owned()));
+            let names: Vec<String> = names.into_iter().collect();
+            let mut loaded = Vec::new();
+            for names in names.chunks(BATCH) {
+                let keys: Vec<_> = names.iter().map(|name| self.record_key(name)).collect();
+                let texts: Vec<Option<String>> =
+                    self.ask(async |c| redis::cmd("MGET").arg(&keys).query_async(c).await).await?;
+                // What is no string reads as nothing.
+                let absent = names.iter().zip(&texts).filter(|(_, text)| text.is_none()).map(|(name, _)| name);
+                let absent: Vec<&String> = absent.collect();
+                let types = self.types(&absent).await?;
+                let wrong = absent.into_iter().zip(types).filter_map(|(name, kind)| {
+                    let content = match kind.as_str() {
+                        "none" if indexed.contains(name) => Content::Missing,
+                        "none" => return None,
+                        _ => Content::WrongType(kind),
+                    };
+                    Some(Loaded { service: Some(name.as_str().into()), content })
+                });
+                loaded.extend(wrong);
+                loaded.extend(names.iter().zip(texts).filter_map(|(name, text)| {
+                    Some(Loaded { service: Some(name.as_str().into()), content: Content::Text(text?) })
+                }));
+            }
+            Ok(loaded)
+        })
+    }
+
+    fn save<'a>(&'a self, records: &'a [Record]) -> Answer<'a, ()> {
+        Box::pin(async move {
+            for records in records.chunks(BATCH) {
+                let mut pipe = redis::pipe();
+                for record in records {
+                    let key = self.record_key(&record.service);
+                    match &record.text {
+                        Some(text) => {
+                            pipe.cmd("SET").arg(key).arg(text).arg("PX").arg(millis(record.keep)).ignore();
+                            let now = crate::snapshot::Snapshot::decode(text, None).map_or(0, |s| s.epoch.as_micros());
+                            pipe.cmd("ZADD")
+                                .arg(self.key("index", ""))
+                                .arg(now / 1000)
+                                .arg(record.service.as_str())
+                                .ignore();
+                        }
+                        None => {
+                            pipe.cmd("DEL").arg(key).ignore();
+                            pipe.cmd("ZREM").arg(self.key("index", "")).arg(record.service.as_str()).ignore();
+                        }
+                    }
+                }
+                pipe.cmd("PEXPIRE").arg(self.key("index", "")).arg(INDEX_MILLIS).ignore();
+                self.ask(async |c| pipe.query_async::<()>(c).await).await?;
+            }
+            Ok(())
+        })
+    }
+
+    fn fleet(&self) -> Option<&dyn FleetStore> {
+        Some(self)
+    }
+}
+
+impl RedisStore {
+    async fn types(&self, names: &[&String]) -> Result<Vec<String>, StoreError> {
+        if names.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut pipe = redis::pipe();
+        for name in names {
+            pipe.cmd("TYPE").arg(self.record_key(name));
+        }
+        self.ask(async |c| pipe.query_async(c).await).await
+    }
+}
+
+impl FleetStore for RedisStore {
+    fn put<'a>(&'a self, puts: &'a [Put]) -> Answer<'a, Vec<PutAnswer>> {
+        Box::pin(async move {
+            let mut script = self.scripts.put.prepare_invoke();
+            script.key(self.key("index", "")).arg(self.key("events", "")).arg(INDEX_MILLIS);
+            for put in puts {
+                script.key(self.record_key(&put.service));
+                script
+                    .arg(put.service.as_str())
+                    .arg(put.expected.as_deref().unwrap_or(""))
+                    .arg(&*put.text)
+                    .arg(millis(put.keep));
+            }
+            let answers: Vec<(u8, String)> = self.ask(async |c| script.invoke_async(c).await).await?;
+            let read = |(done, present): (u8, String)| match done {
+                1 => PutAnswer::Done,
+                _ => PutAnswer::Differs((!present.is_empty()).then_some(present)),
+            };
+            Ok(answers.into_iter().map(read).collect())
+        })
+    }
+
+    fn lease<'a>(&'a self, ask: &'a Lease) -> Answer<'a, LeaseAnswer> {
+        Box::pin(async move {
+            let mut script = self.scripts.lease.key(self.record_key(&ask.service));
+            script.key(self.lease_key(ask)).arg(ask.record.as_deref().unwrap_or("")).arg(&ask.process);
+            script
+                .arg(millis(ask.lasting))
+                .arg(self.key("events", ""))
+                .arg(Message::Lease(LeaseNote::of(ask)).encode());
+            let answer: (u8, i64, String) = self.ask(async |c| script.invoke_async(c).await).await?;
+            Ok(match answer {
+                (1, ..) => LeaseAnswer::Granted,
+                // Less than no time is a key without an end, which is none of ours.
+                (2, rest, _) => LeaseAnswer::Taken(u64::try_from(rest).map_or(ask.lasting, Duration::from_millis)),
+                (_, _, text) => LeaseAnswer::Outdated((!text.is_empty()).then_some(text)),
+            })
+        })
+    }
+
+    fn renew<'a>(&'a self, lease: &'a Lease) -> Answer<'a, bool> {
+        Box::pin(async move {
+            let mut script = self.scripts.renew.key(self.lease_key(lease));
+            script.arg(&lease.process).arg(millis(lease.lasting)).arg(self.key("events", ""));
+            script.arg(Message::Lease(LeaseNote::of(lease)).encode());
+            self.ask(async |c| script.invoke_async(c).await).await
+        })
+    }
+
+    fn take<'a>(&'a self, service: &'a ServiceName, limit: &'a RateLimitPolicy) -> Answer<'a, Result<(), Duration>> {
+        Box::pin(async move {
+            let spacing = (saturating_nanos(limit.per) / u64::from(limit.limit.get())).div_ceil(1000);
+            let burst = spacing.saturating_mul(u64::from(limit.limit.get() - 1));
+            let mut script = self.scripts.take.key(self.key("rate", service));
+            script.arg(spacing).arg(burst);
+            let wait: u64 = self.ask(async |c| script.invoke_async(c).await).await?;
+            Ok(if wait == 0 { Ok(()) } else { Err(Duration::from_micros(wait)) })
+        })
+    }
+
+    fn sync<'a>(&'a self, process: &'a str, since: Stamp) -> Answer<'a, News> {
+        Box::pin(async move {
+            // If the store turns out to be empty it gets a name that no process has seen.
+            let life = format!("{process}-{}", self.lives.fetch_add(1, Ordering::Relaxed));
+            let mut script = self.scripts.sync.key(self.key("index", ""));
+            script.key(self.key("processes", "")).key(self.key("life", "")).arg(process).arg(since.as_micros() / 1000);
+            script.arg(life).arg(CHANGES);
+            let (seconds, micros, processes, life, names): (u64, u64, u32, String, Vec<String>) =
+                self.ask(async |c| script.invoke_async(c).await).await?;
+            let mut changed = Vec::with_capacity(names.len());
+            for names in names.chunks(BATCH) {
+                let keys: Vec<_> = names.iter().map(|name| self.record_key(name)).collect();
+                let texts: Vec<Option<String>> =
+                    self.ask(async |c| redis::cmd("MGET").arg(&keys).query_async(c).await).await?;
+                let present = names.iter().zip(texts).filter_map(|(name, text)| Some((name.as_str().into(), text?)));
+                changed.extend(present);
+            }
+            Ok(News { now: Stamp::from_micros(seconds * 1_000_000 + micros), processes, life, changed })
+        })
+    }
+
+    fn publish<'a>(&'a self, text: &'a str) -> Answer<'a, ()> {
+        Box::pin(async move {
+            let channel = self.key("events", "");
+            self.ask(async |c| redis::cmd("PUBLISH").arg(channel).arg(text).query_async(c).await).await
+        })
+    }
+
+    fn subscribe(&self) -> Answer<'_, Box<dyn Subscription>> {
+        Box::pin(async {
+            let mut channel = self.client.get_async_pubsub().await.map_err(|error| trouble(&error))?;
+            channel.subscribe(self.key("events", "")).await.map_err(|error| trouble(&error))?;
+            Ok(Box::new(Listener(channel.into_on_message())) as Box<dyn Subscription>)
+        })
+    }
+}
+
+impl RedisStore {
+    fn lease_key(&self, lease: &Lease) -> String {
+        self.key("lease", &format!("{}:{}", lease.service, lease.epoch.as_micros()))
+    }
+}
+
+struct Listener(PubSubStream);
+
+impl Subscription for Listener {
+    fn next(&mut self) -> Pin<Box<dyn Future<Output = Option<String>> + Send + '_>> {
+        Box::pin(async {
+            loop {
+                let message = self.0.next().await?;
+                if let Ok(text) = message.get_payload() {
+                    return Some(text);
+                }
+            }
+        })
+    }
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX).clamp(1, 1 << 50)
+}
+
+/// Redis's errors name keys and commands at the most; what was stored is not in them.
+fn trouble(error: &RedisError) -> StoreError {
+    let code = error.code().unwrap_or_default();
+    let kind = match (error.kind(), code) {
+        (_, "OOM" | "MISCONF") => StoreErrorKind::Full,
+        (ErrorKind::Server(ServerErrorKind::ReadOnly), _) => StoreErrorKind::ReadOnly,
+        (ErrorKind::AuthenticationFailed | ErrorKind::Server(ServerErrorKind::NoPerm), _) => StoreErrorKind::Denied,
+        (_, "WRONGPASS" | "NOAUTH" | "NOPERM") => StoreErrorKind::Denied,
+        (ErrorKind::Io, _) => StoreErrorKind::Unreachable,
+        _ if error.is_timeout() || error.is_connection_dropped() => StoreErrorKind::Unreachable,
+        _ => StoreErrorKind::Other,
+    };
+    StoreError::new(kind, error.to_string())
+}
+
+/// The index outlives every record that is kept without end.
+const INDEX_MILLIS: u64 = 31 * 24 * 3600 * 1000;
+
+/// KEYS: the index, then one per text. ARGV: the channel, how long the index lives; then four per text: the service, what is
+/// expected, the text, how long it lives. Answers a pair per text: 1 and nothing, or 0 and what stands there.
+const PUT: &str = r"
+local now = redis.call('TIME')
+local millis = now[1] * 1000 + math.floor(now[2] / 1000)
+local answers = {}
+for i = 2, #KEYS do
+    local at = 2 + (i - 2) * 4
+    local present = redis.pcall('GET', KEYS[i])
+    if type(present) ~= 'string' then present = '' end
+    if present == ARGV[at + 2] then
+        redis.call('SET', KEYS[i], ARGV[at + 3], 'PX', ARGV[at + 4])
+        local indexed = redis.pcall('ZADD', KEYS[1], string.format('%.0f', millis), ARGV[at + 1])
+        if type(indexed) == 'table' and indexed['err'] then redis.call('DEL', KEYS[1]) end
+        redis.call('PUBLISH', ARGV[1], ARGV[at + 3])
+        answers[i - 1] = { 1, '' }
+    else
+        answers[i - 1] = { 0, present }
+    end
+end
+redis.call('PEXPIRE', KEYS[1], ARGV[2])
+return answers
+";
+
+/// KEYS: the record, the lease. ARGV: what the record should be, who asks, for how long, the channel, the news. Answers 1, or 2 and
+/// how long someone else has it, or 3 and what the record is.
+const LEASE: &str = r"
+local present = redis.pcall('GET', KEYS[1])
+if type(present) ~= 'string' then present = '' end
+if present ~= ARGV[1] then return { 3, 0, present } end
+if redis.call('SET', KEYS[2], ARGV[2], 'NX', 'PX', ARGV[3]) or redis.call('GET', KEYS[2]) == ARGV[2] then
+    redis.call('PEXPIRE', KEYS[2], ARGV[3])
+    redis.call('PUBLISH', ARGV[4], ARGV[5])
+    return { 1, 0, '' }
+end
+return { 2, redis.call('PTTL', KEYS[2]), '' }
+";
+
+/// KEYS: the lease. ARGV: who holds it, for how long, the channel, the news. Answers 1, or 0 if it is not held any more.
+const RENEW: &str = r"
+if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+redis.call('PEXPIRE', KEYS[1], ARGV[2])
+redis.call('PUBLISH', ARGV[3], ARGV[4])
+return 1
+";
+
+/// The cell-rate algorithm. KEYS: when the next token is due, were they all taken evenly. ARGV: microseconds between tokens, and how
+/// far ahead they may be taken. Answers 0, or the microseconds until there is a token.
+const TAKE: &str = r"
+local now = redis.call('TIME')
+now = now[1] * 1000000 + now[2]
+local due = math.max(tonumber(redis.call('GET', KEYS[1])) or 0, now)
+local wait = due - ARGV[2] - now
+if wait > 0 then return math.ceil(wait) end
+due = due + ARGV[1]
+redis.call('SET', KEYS[1], string.format('%.0f', due), 'PX', math.ceil((due - now) / 1000) + 1000)
+return 0
+";
+
+/// KEYS: the index, the processes, the life. ARGV: who comes by, since when (milliseconds), a new life, changes at the most.
+/// Answers the time, the number of processes, the life, and the services that changed.
+const SYNC: &str = r"
+local now = redis.call('TIME')
+local millis = now[1] * 1000 + math.floor(now[2] / 1000)
+redis.call('ZADD', KEYS[2], string.format('%.0f', millis), ARGV[1])
+redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', string.format('%.0f', millis - 15000))
+redis.call('PEXPIRE', KEYS[2], 60000)
+redis.call('SET', KEYS[3], ARGV[3], 'NX')
+redis.call('PEXPIRE', KEYS[3], 86400000)
+local changed = redis.pcall('ZRANGEBYSCORE', KEYS[1], ARGV[2], '+inf', 'LIMIT', 0, ARGV[4])
+if changed['err'] then changed = {} end
+return { now[1], now[2], redis.call('ZCARD', KEYS[2]), redis.call('GET', KEYS[3]), changed }
+";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_may_have_a_prefix() {
+        let store = RedisStore::open("redis://osint:secret@localhost:7000/3?prefix=kyb").unwrap();
+        assert_eq!(
+            (store.record_key("vies:DE"), store.key("index", "")),
+            ("kyb:breaker:vies:DE".into(), "kyb:index".into())
+        );
+        assert!(!format!("{store:?}").contains("secret"));
+        assert_eq!(RedisStore::open("redis://localhost").unwrap().prefix, PREFIX);
+        assert!(RedisStore::open("rediss://localhost").is_ok());
+    }
+
+    #[test]
+    fn a_bad_address_is_refused_without_its_password() {
+        for address in [
+            "redis://",
+            "redis://:secret@",
+            "redis://u:secret@localhost:99999",
+            "redis://u:secret@h/x",
+            "redis://u:secret@h?prefix=",
+        ] {
+            let error = RedisStore::open(address).expect_err(address);
+            assert_eq!(error.kind(), StoreErrorKind::Setting);
+            assert!(!error.to_string().contains("secret"), "{error}");
+        }
+    }
+}
