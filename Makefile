@@ -62,8 +62,8 @@ bench: cargo-there ## the speed of the breaker beside the published crates
 	$(CARGO) bench $(LOCKED) -p breaker-conformance $(ARGS)
 
 .PHONY: conformance
-conformance: cargo-there ## the cases of the breaker's semantics, ours beside the published crates
-	$(CARGO) run $(LOCKED) --quiet -p breaker-conformance $(ARGS)
+conformance: cargo-there ## the cases of the breaker's semantics, ours beside the published crates (ARGS=docs/conformance.md)
+	$(CARGO) run $(LOCKED) --quiet -p breaker-conformance -- $(ARGS)
 
 ##@ Keep it
 
