@@ -83,13 +83,14 @@ impl Limiter {
         Self { asked_at, cell, governor }
     }
 
-    /// Takes a token, or says how long until there is one.
+    /// Takes a token, or says how long until there is one. A clock that steps back is elapsed time zero.
     pub(crate) fn take(&self, now: Tick) -> Result<Token, Duration> {
-        self.asked_at.0.store(now.as_nanos(), Ordering::Relaxed);
+        let asked_at = now.as_nanos().max(self.asked_at.0.load(Ordering::Relaxed));
+        self.asked_at.0.store(asked_at, Ordering::Relaxed);
         let before = self.cell.0.load(Ordering::Relaxed);
         match self.governor.check() {
             Ok(()) => Ok(Token { before }),
-            Err(refused) => Err(refused.wait_time_from(Nanos::new(now.as_nanos()))),
+            Err(refused) => Err(refused.wait_time_from(Nanos::new(asked_at))),
         }
     }
 
@@ -127,6 +128,15 @@ mod tests {
         assert!(limiter.take(start).is_ok());
         assert_eq!(limiter.take(start.after(Duration::from_millis(400))).err(), Some(Duration::from_millis(600)));
         assert!(limiter.take(start.after(Duration::from_secs(1))).is_ok());
+    }
+
+    #[test]
+    fn a_clock_that_steps_back_costs_no_token() {
+        let limiter = limiter(3, Duration::from_secs(3));
+        let late = Tick::ZERO.after(Duration::from_secs(3600));
+        assert!(limiter.take(late).is_ok());
+        assert!(limiter.take(Tick::ZERO).is_ok() && limiter.take(late).is_ok());
+        assert_eq!(limiter.take(Tick::ZERO).err(), Some(Duration::from_secs(1)));
     }
 
     #[test]

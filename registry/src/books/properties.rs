@@ -16,7 +16,8 @@ use crate::{
     machine::{Cause, Sample},
     outcome::{Settlement, State, Verdict},
     policy::{
-        BulkheadPolicy, HalfOpenPolicy, Mode, OpenTime, Policy, Rate, SlowPolicy, Span, TripPolicy, WindowPolicy,
+        BulkheadPolicy, HalfOpenPolicy, LimitScope, Mode, OpenTime, Policy, Rate, RateLimitPolicy, RetryPolicy,
+        SlowPolicy, Span, TripPolicy, WindowPolicy,
     },
 };
 use model::{Answer, Model, Said};
@@ -48,13 +49,33 @@ fn window() -> impl Strategy<Value = WindowPolicy> {
     })
 }
 
+/// What a call passes besides the breaker. Only the bulkhead ever refuses one here.
+fn limits() -> impl Strategy<Value = Policy> {
+    (option::weighted(0.3, count(1..=3)), select(vec![0, 0, 0, 1, 2, 3])).prop_map(|(places, other)| Policy {
+        bulkhead: places.map(|max_concurrent| BulkheadPolicy { max_concurrent, max_wait: Duration::ZERO }),
+        timeout: (other == 1).then_some(Duration::from_secs(1)),
+        rate_limit: (other == 2).then_some(RateLimitPolicy {
+            limit: NonZeroU32::new(1_000_000).unwrap(),
+            per: Duration::from_secs(1),
+            scope: LimitScope::Process,
+        }),
+        retry: (other == 3).then_some(RetryPolicy {
+            max_attempts: NonZeroU32::MIN,
+            base: Duration::from_secs(1),
+            cap: Duration::from_secs(1),
+            budget: Some(Rate::ALL),
+        }),
+        ..Policy::default()
+    })
+}
+
 fn policy() -> impl Strategy<Value = Policy> {
     let trip = (option::weighted(0.7, count(1..=4)), option::of(window()));
     let open = (time(1..=20), select(vec![1000, 1500, 2000, 3000]), time(0..=80), select(vec![0, 20, 100]));
     let half_open = (count(1..=4), option::of(rate()), time(1..=40));
     let mode = prop_oneof![8 => Just(Mode::Enforce), 1 => Just(Mode::Observe), 1 => Just(Mode::ForceClosed), 1 => Just(Mode::ForceOpen)];
-    (trip, open, half_open, option::weighted(0.3, count(1..=3)), mode, time(1..=50)).prop_map(
-        |((fail_max, window), (reset_timeout, factor_milli, more, jitter), half_open, places, mode, throttle_max)| {
+    (trip, open, half_open, limits(), mode, time(1..=50)).prop_map(
+        |((fail_max, window), (reset_timeout, factor_milli, more, jitter), half_open, limits, mode, throttle_max)| {
             let (permits, failure_rate, max_wait) = half_open;
             Policy {
                 trip: TripPolicy { fail_max, window },
@@ -65,10 +86,9 @@ fn policy() -> impl Strategy<Value = Policy> {
                     jitter: Rate::percent(jitter).unwrap(),
                 },
                 half_open: HalfOpenPolicy { permits, failure_rate, max_wait },
-                bulkhead: places.map(|max_concurrent| BulkheadPolicy { max_concurrent, max_wait: Duration::ZERO }),
                 mode,
                 throttle_max,
-                ..Policy::default()
+                ..limits
             }
         },
     )
@@ -292,6 +312,47 @@ proptest! {
             prop_assert_eq!(deadline, model.deadline(), "deadline after {:?}", op);
             let tally = books.machine.tally(tick).map(|t| (t.calls, t.failures, t.slow));
             prop_assert_eq!(tally, model.tally(now), "window after {:?}", op);
+        }
+    }
+
+    /// Most calls never see the books, but a digest of them: it says what they would have said.
+    #[test]
+    fn the_gate_says_what_the_books_would_have_said(run in run()) {
+        let mut world = World::new(&run);
+        for op in &run.1 {
+            let (word, deadline) = world.books.digest(world.now, false);
+            let (machine, policy) = (world.machine(), world.books.policy.clone());
+            let deciding = world.books.mode(world.now) == Mode::Enforce && world.books.control.is_idle(world.now);
+            let unlimited = policy.bulkhead.is_none()
+                && policy.timeout.is_none()
+                && policy.rate_limit.is_none()
+                && policy.retry.is_none_or(|r| r.budget.is_none());
+            prop_assert_eq!(word.generation(), world.books.machine.generation());
+            prop_assert_eq!(word.admits(), deciding && unlimited && world.books.machine.is_closed());
+            prop_assert_eq!(word.rejects(), deadline.is_some());
+            let slow = policy.trip.window.as_ref().is_some_and(|w| w.slow.is_some());
+            prop_assert_eq!((word.is_timed(), world.books.digest(world.now, true).0.is_timed()), (slow, true));
+            match world.step(op) {
+                Effect::Admitted(ticket) if word.admits() => {
+                    prop_assert_eq!((ticket.entry, ticket.generation, ticket.placed), (Entry::Pass, word.generation(), false));
+                }
+                Effect::Admitted(_) => prop_assert!(deadline.is_none_or(|d| d <= world.now)),
+                Effect::Refused(refusal) => {
+                    prop_assert!(!word.admits(), "{:?}", refusal);
+                    if let Some(deadline) = deadline.filter(|d| *d > world.now) {
+                        let retry_in = deadline.since(world.now);
+                        prop_assert_eq!(refusal, Refusal::Open { retry_in, forced: false });
+                    }
+                }
+                Effect::Settled(ticket, ..) => {
+                    let success = matches!(op, Op::Settle(_, Said { verdict: Verdict::Success, .. }));
+                    let by_the_gate = ticket.entry == Entry::Pass && ticket.generation == word.generation();
+                    if success && word.is_pristine() && by_the_gate {
+                        prop_assert_eq!(world.machine(), machine, "there was nothing for a success to change");
+                    }
+                }
+                Effect::Told => {}
+            }
         }
     }
 
