@@ -164,3 +164,32 @@ async fn a_reset_closes_and_forgets_and_leaves_overrides_alone() {
     case.s.reset();
     assert!(!case.admits());
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_configured_mode_holds_from_the_start() {
+    for (mode, state, admits) in
+        [("force_open", State::Open, false), ("force_closed", State::Closed, true), ("observe", State::Closed, true)]
+    {
+        let case = Case::of(&format!("services: {{ s: {{ fail_max: 1, reset_timeout: 60s, mode: {mode} }} }}"));
+        for _ in 0..2 {
+            assert_eq!((case.state(), case.s.view().mode.as_str()), (state, mode));
+            match case.s.try_acquire() {
+                Ok(call) => drop(call.settle(Verdict::Failure)),
+                Err(rejection) => assert_eq!(rejection.retry_in(), Some(Duration::from_secs(60))),
+            }
+            assert_eq!(case.admits(), admits, "{mode}");
+        }
+        assert_eq!(case.s.view().calls.failure, if admits { 2 } else { 0 });
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_an_observed_outage_the_breaker_goes_on_from_what_it_saw() {
+    let case = Case::three();
+    case.s.observe_only(alice());
+    (0..3).for_each(|_| case.fail());
+    assert_eq!(case.state(), State::Closed);
+    case.at(10.0).await;
+    case.s.auto();
+    assert_eq!((case.state(), case.retry_in()), (State::Open, Duration::from_secs(50)));
+}

@@ -142,3 +142,66 @@ async fn a_cancellation_while_the_runtime_ends_is_neutral() {
     let view = case.s.view();
     assert_eq!((view.in_flight, view.calls.neutral, view.consecutive_failures), (0, 1, 0));
 }
+
+#[tokio::test(start_paused = true)]
+async fn calls_as_slow_as_the_threshold_open_by_their_share() {
+    for other in ["", ", timeout: 1m", ", bulkhead: { max_concurrent: 9 }"] {
+        let case = Case::of(&format!(
+            "services: {{ s: {{ window: {{ calls: 4, minimum_calls: 4, slow_call: 2s, slow_rate: 50% }}{other} }} }}"
+        ));
+        for millis in [1999, 2000, 0] {
+            let call = case.s.call(async {
+                tokio::time::sleep(Duration::from_millis(millis)).await;
+                io::Result::Ok(())
+            });
+            call.await.unwrap();
+        }
+        let view = case.s.view();
+        assert_eq!((view.state, view.slow_rate), (State::Closed, Some(1.0 / 3.0)), "{other}");
+        let slow = case.start();
+        tokio::time::advance(Duration::from_secs(2)).await;
+        slow.settle(Verdict::Success);
+        assert_eq!((case.state(), case.s.view().reason.as_deref()), (State::Open, Some("2 of 4 calls were slow")));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_probe_as_slow_as_what_opened_the_breaker_does_not_close_it() {
+    let case = Case::of(
+        "services: { s: { reset_timeout: 60s, window: { calls: 4, minimum_calls: 1, slow_call: 2s, slow_rate: 100% } } }",
+    );
+    let slow = case.start();
+    case.at(2.0).await;
+    slow.settle(Verdict::Success);
+    assert_eq!(case.state(), State::Open);
+    case.at(62.0).await;
+    let probe = case.start();
+    case.at(64.0).await;
+    probe.settle(Verdict::Success);
+    assert_eq!(case.state(), State::Open);
+    case.at(124.0).await;
+    case.succeed();
+    assert_eq!(case.state(), State::Closed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failure_that_names_a_time_opens_no_earlier_but_then_at_least_that_long() {
+    struct Overloaded(u64);
+    impl circuit_registry::Classify for Overloaded {
+        fn verdict(&self) -> Verdict {
+            Verdict::Failure
+        }
+        fn retry_after(&self) -> Option<Duration> {
+            Some(Duration::from_secs(self.0))
+        }
+    }
+    for (asked, lasts) in [(10, 60), (90, 90), (86_400, 600)] {
+        let case = Case::of("services: { s: { fail_max: 3, reset_timeout: 60s, throttle_max: 10m } }");
+        for _ in 0..2 {
+            assert!(case.s.call(async { Err::<(), _>(Overloaded(asked)) }).await.is_err());
+            assert_eq!(case.state(), State::Closed);
+        }
+        case.start().settle_error(&Overloaded(asked));
+        assert_eq!(case.retry_in(), Duration::from_secs(lasts));
+    }
+}

@@ -107,3 +107,24 @@ async fn counters_go_on_after_a_reload_and_there_is_one_state_each() {
     case.start().settle(Verdict::Success);
     assert_eq!(scrape(&metrics)["circuit_breaker_calls_total{outcome=success,service=s}"], 1.0);
 }
+
+#[tokio::test(start_paused = true)]
+async fn durations_are_measured_where_asked_for_and_for_every_call() {
+    let registry = CircuitRegistry::builder().config(config(THREE)).measure_calls(true).build();
+    let metrics = measured(&registry);
+    for millis in [0, 30, 7_000] {
+        let work = async {
+            tokio::time::sleep(std::time::Duration::from_millis(millis)).await;
+            std::io::Result::Ok(())
+        };
+        registry.call("s", work).await.unwrap();
+    }
+    drop(registry.breaker("s").try_acquire().unwrap());
+    let families = metrics.gather();
+    let family = families.iter().find(|f| f.name() == "circuit_breaker_call_duration_seconds").expect("there");
+    let histogram = family.get_metric()[0].get_histogram();
+    assert_eq!(histogram.get_sample_count(), 4);
+    assert!((histogram.get_sample_sum() - 7.03).abs() < 0.01, "{}", histogram.get_sample_sum());
+    let up_to: Vec<_> = histogram.get_bucket().iter().map(|b| (b.upper_bound(), b.cumulative_count())).collect();
+    assert_eq!((up_to[0], up_to[3], up_to[10]), ((0.005, 2), (0.05, 3), (10.0, 4)));
+}

@@ -1,0 +1,357 @@
+//! Random sequences of whole calls, step by step beside the model.
+
+use std::{
+    collections::BTreeMap,
+    io,
+    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
+    pin::Pin,
+    task::{Context, Poll, Waker},
+    time::Duration,
+};
+
+use circuit_registry::{Breaker, BreakersConfig, CallError, CircuitRegistry, Override, Permit, Rejection};
+use futures::channel::oneshot;
+use proptest::{collection::vec, option, prelude::*, sample::select};
+
+use crate::{
+    Mode, Verdict, config,
+    model::{Answer, Model, Said},
+};
+
+/// A policy of `s`, without chance: the model says to the nanosecond how long each opening lasts.
+fn policy() -> impl Strategy<Value = String> {
+    let window = (1..=6_u32, 1..=4_u32, select(vec![25, 50, 100]));
+    let shape = (option::weighted(0.7, 1..=4_u32), option::of(window), 1..=20_u32, select(vec![1, 2, 3]), 0..=80_u32);
+    let rest =
+        (1..=4_u32, option::of(select(vec![34, 50, 100])), 1..=40_u32, option::of(1..=20_u32), option::of(1..=3_u32));
+    (shape, rest).prop_map(|((fail_max, window, reset, factor, more), (permits, rate, max_wait, timeout, places))| {
+        let mut keys = vec![
+            format!("reset_timeout: {}ms", reset * 100),
+            format!("reset_growth: {{ factor: {factor}, max: {}ms }}", (reset + more) * 100),
+            format!(
+                "half_open: {{ permits: {permits}, max_wait: {}ms{} }}",
+                max_wait * 100,
+                rate.map_or(String::new(), |rate| format!(", failure_rate: {rate}%"))
+            ),
+            "throttle_max: 3s".to_owned(),
+        ];
+        keys.extend(fail_max.map(|n| format!("fail_max: {n}")));
+        keys.extend(window.map(|(calls, minimum, rate)| {
+            let minimum = minimum.min(calls);
+            format!("window: {{ calls: {calls}, minimum_calls: {minimum}, failure_rate: {rate}% }}")
+        }));
+        keys.extend(timeout.map(|n| format!("timeout: {}ms", n * 100)));
+        keys.extend(places.map(|n| format!("bulkhead: {{ max_concurrent: {n} }}")));
+        format!("services: {{ s: {{ {} }} }}", keys.join(", "))
+    })
+}
+
+#[derive(Debug, Clone)]
+enum Op {
+    /// A call begins, and waits to be told how to end.
+    Call,
+    /// A permit is taken by hand.
+    Acquire,
+    End(usize, Verdict),
+    /// The caller gives up.
+    Cancel(usize),
+    Panic(usize),
+    Advance(u64),
+    Reload(usize),
+    Hold(Mode, u8, Option<u64>),
+    Release(Option<u8>),
+    Reset,
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    let verdict = prop_oneof![
+        4 => Just(Verdict::Success),
+        6 => Just(Verdict::Failure),
+        1 => option::of(0..60_u64).prop_map(|tenths| Verdict::Throttled { retry_after: tenths.map(|n| Duration::from_millis(n * 100)) }),
+        1 => Just(Verdict::Neutral),
+    ];
+    let forced = select(vec![Mode::Observe, Mode::ForceClosed, Mode::ForceOpen]);
+    prop_oneof![
+        25 => Just(Op::Call),
+        10 => Just(Op::Acquire),
+        25 => (any::<usize>(), verdict).prop_map(|(call, verdict)| Op::End(call, verdict)),
+        4 => any::<usize>().prop_map(Op::Cancel),
+        3 => any::<usize>().prop_map(Op::Panic),
+        15 => (0..30_u64).prop_map(Op::Advance),
+        3 => any::<usize>().prop_map(Op::Reload),
+        2 => (forced, 0..2_u8, option::of(1..40_u64)).prop_map(|(mode, who, lasting)| Op::Hold(mode, who, lasting)),
+        3 => option::of(0..2_u8).prop_map(Op::Release),
+        1 => Just(Op::Reset),
+    ]
+}
+
+/// How a protected call is told to end.
+enum End {
+    With(Verdict),
+    Panic,
+}
+
+type Answered = Result<Verdict, CallError<io::Error>>;
+
+/// Something in flight.
+enum Flight {
+    Call(Pin<Box<dyn Future<Output = Answered>>>, oneshot::Sender<End>),
+    Permit(Permit),
+}
+
+struct Started {
+    flight: Flight,
+    expires: Option<Duration>,
+}
+
+fn begin(breaker: &Breaker) -> (Pin<Box<dyn Future<Output = Answered>>>, oneshot::Sender<End>) {
+    let (tell, told) = oneshot::channel();
+    let breaker = breaker.clone();
+    let call = async move {
+        let work = async move {
+            match told.await {
+                Ok(End::With(verdict)) => Ok(verdict),
+                // Unwinds without troubling the panic hook.
+                Ok(End::Panic) | Err(_) => resume_unwind(Box::new("told to")),
+            }
+        };
+        breaker.call_with(work, |result: &io::Result<Verdict>| *result.as_ref().expect("never an error")).await
+    };
+    (Box::pin(call), tell)
+}
+
+fn poll(call: &mut Pin<Box<dyn Future<Output = Answered>>>) -> Poll<Answered> {
+    call.as_mut().poll(&mut Context::from_waker(Waker::noop()))
+}
+
+struct World {
+    registry: CircuitRegistry,
+    breaker: Breaker,
+    configs: Vec<BreakersConfig>,
+    model: Model,
+    start: tokio::time::Instant,
+    started: usize,
+    flights: BTreeMap<usize, Started>,
+    timeout: Option<Duration>,
+    rejections: u64,
+    late: u64,
+}
+
+impl World {
+    fn new(policies: &[String]) -> Self {
+        let configs: Vec<_> = policies.iter().map(|yaml| config(yaml)).collect();
+        let registry = CircuitRegistry::builder().config(configs[0].clone()).log(false).build();
+        Self {
+            breaker: registry.breaker("s"),
+            model: Model::new(&configs[0].policy("s")),
+            timeout: configs[0].policy("s").timeout,
+            registry,
+            configs,
+            start: tokio::time::Instant::now(),
+            started: 0,
+            flights: BTreeMap::new(),
+            rejections: 0,
+            late: 0,
+        }
+    }
+
+    fn now(&self) -> Duration {
+        self.start.elapsed()
+    }
+
+    fn pick(&self, which: usize) -> Option<usize> {
+        (!self.flights.is_empty()).then(|| *self.flights.keys().nth(which % self.flights.len()).expect("modulo"))
+    }
+
+    fn admitted(&mut self, flight: Flight) -> Result<(), TestCaseError> {
+        let answer = self.model.admit(self.started, self.now());
+        prop_assert!(matches!(answer, Answer::Pass | Answer::Probe | Answer::Bypass), "admitted, not {:?}", answer);
+        if let Flight::Permit(permit) = &flight {
+            prop_assert_eq!(permit.is_probe(), answer == Answer::Probe);
+            prop_assert_eq!(permit.generation(), self.model.generation());
+        }
+        let expires = self.timeout.map(|time| self.now() + time);
+        self.flights.insert(self.started, Started { flight, expires });
+        Ok(())
+    }
+
+    fn rejected(&mut self, rejection: &Rejection) -> Result<(), TestCaseError> {
+        self.rejections += 1;
+        let expected = self.model.admit(self.started, self.now());
+        let answer = match rejection {
+            Rejection::Open { retry_in, forced, .. } => Answer::Open { retry_in: *retry_in, forced: *forced },
+            Rejection::HalfOpenBusy { retry_in, .. } => Answer::Busy { retry_in: *retry_in },
+            Rejection::BulkheadFull { .. } => Answer::Full,
+            other => return Err(TestCaseError::fail(format!("{other}"))),
+        };
+        prop_assert_eq!(answer, expected);
+        Ok(())
+    }
+
+    /// A call has ended with this verdict.
+    fn ended(&mut self, call: usize, verdict: Verdict) {
+        let now = self.now();
+        let (settlement, opening) = self.model.settle(call, Said { verdict, slow: false, not_before: None }, now);
+        if let Some(opening) = opening {
+            self.model.lasts(opening.most); // without jitter, the least and the most are the same
+        }
+        self.late += u64::from(settlement == crate::Settlement::Late);
+    }
+
+    async fn step(&mut self, op: &Op) -> Result<(), TestCaseError> {
+        let now = self.now();
+        match op {
+            Op::Call => {
+                self.started += 1;
+                let (mut call, tell) = begin(&self.breaker);
+                match poll(&mut call) {
+                    Poll::Pending => self.admitted(Flight::Call(call, tell))?,
+                    Poll::Ready(Err(CallError::Rejected(rejection))) => self.rejected(&rejection)?,
+                    Poll::Ready(other) => return Err(TestCaseError::fail(format!("{other:?} before its end"))),
+                }
+            }
+            Op::Acquire => {
+                self.started += 1;
+                match self.breaker.try_acquire() {
+                    Ok(permit) => self.admitted(Flight::Permit(permit))?,
+                    Err(rejection) => self.rejected(&rejection)?,
+                }
+            }
+            Op::End(which, verdict) => {
+                let Some(id) = self.pick(*which) else { return Ok(()) };
+                match self.flights.remove(&id).map(|s| s.flight) {
+                    Some(Flight::Call(mut call, tell)) => {
+                        prop_assert!(tell.send(End::With(*verdict)).is_ok());
+                        let answered = poll(&mut call);
+                        prop_assert!(matches!(answered, Poll::Ready(Ok(_))), "{:?}", answered);
+                        self.ended(id, *verdict);
+                    }
+                    Some(Flight::Permit(permit)) => {
+                        let settlement = permit.settle(*verdict);
+                        let late = self.late;
+                        self.ended(id, *verdict);
+                        prop_assert_eq!(settlement == crate::Settlement::Late, self.late > late);
+                    }
+                    None => {}
+                }
+            }
+            Op::Cancel(which) => {
+                let Some(id) = self.pick(*which) else { return Ok(()) };
+                let Some(started) = self.flights.remove(&id) else { return Ok(()) };
+                drop(started.flight);
+                let outlived = started.expires.is_some_and(|end| now >= end);
+                self.ended(id, if outlived { Verdict::Failure } else { Verdict::Neutral });
+            }
+            Op::Panic(which) => {
+                let Some(id) = self.pick(*which) else { return Ok(()) };
+                let Some(Started { flight, .. }) = self.flights.remove(&id) else { return Ok(()) };
+                let panicked = catch_unwind(AssertUnwindSafe(|| match flight {
+                    Flight::Call(mut call, tell) => {
+                        drop(tell.send(End::Panic));
+                        drop(poll(&mut call));
+                    }
+                    Flight::Permit(permit) => {
+                        let _permit = permit;
+                        resume_unwind(Box::new("told to"));
+                    }
+                }));
+                prop_assert!(panicked.is_err());
+                self.ended(id, Verdict::Failure);
+            }
+            Op::Advance(tenths) => {
+                tokio::time::advance(Duration::from_millis(tenths * 100)).await;
+                self.time_out()?;
+            }
+            Op::Reload(to) => {
+                let new = self.configs[to % self.configs.len()].clone();
+                self.model.reload(&new.policy("s"), now);
+                self.timeout = new.policy("s").timeout;
+                self.registry.apply(new);
+            }
+            Op::Hold(mode, who, lasting) => {
+                let lasting = lasting.map(|tenths| Duration::from_millis(tenths * 100));
+                let order = Override { who: who.to_string(), why: "told to".into(), until: lasting };
+                match mode {
+                    Mode::ForceOpen => self.breaker.force_open(order),
+                    Mode::ForceClosed => self.breaker.force_closed(order),
+                    _ => self.breaker.observe_only(order),
+                }
+                self.model.hold(*mode, *who, lasting, now);
+            }
+            Op::Release(who) => {
+                match who {
+                    Some(who) => drop(self.breaker.release(&who.to_string())),
+                    None => self.breaker.auto(),
+                }
+                self.model.release(*who, now);
+            }
+            Op::Reset => {
+                self.breaker.reset();
+                self.model.reset();
+            }
+        }
+        Ok(())
+    }
+
+    /// Calls that have outlived their timeout end by themselves, and no others.
+    fn time_out(&mut self) -> Result<(), TestCaseError> {
+        let now = self.now();
+        let calls: Vec<usize> = self.flights.keys().copied().collect();
+        for id in calls {
+            let Some(Started { flight: Flight::Call(call, _), expires }) = self.flights.get_mut(&id) else { continue };
+            let over = expires.is_some_and(|end| now >= end);
+            match poll(call) {
+                Poll::Pending => prop_assert!(!over, "should have timed out"),
+                Poll::Ready(Err(CallError::TimedOut { .. })) => {
+                    prop_assert!(over, "timed out too early");
+                    self.flights.remove(&id);
+                    self.ended(id, Verdict::Failure);
+                }
+                Poll::Ready(other) => return Err(TestCaseError::fail(format!("{other:?} by itself"))),
+            }
+        }
+        Ok(())
+    }
+
+    fn compare(&self, op: &Op) -> Result<(), TestCaseError> {
+        let (view, now) = (self.breaker.view(), self.now());
+        prop_assert_eq!(view.mode, self.model.mode(now), "mode after {:?}", op);
+        prop_assert_eq!(view.state, self.model.state(now), "state after {:?}", op);
+        prop_assert_eq!(view.generation, self.model.generation(), "generation after {:?}", op);
+        prop_assert_eq!(view.consecutive_failures, self.model.consecutive(), "failures after {:?}", op);
+        prop_assert_eq!(view.window_calls, self.model.tally(now).map(|t| t.0), "window after {:?}", op);
+        if view.mode == Mode::Enforce && view.state == crate::State::Open {
+            prop_assert_eq!(view.retry_in, self.model.deadline().map(|d| d - now), "deadline after {:?}", op);
+        }
+        prop_assert_eq!(view.in_flight as usize, self.flights.len(), "in flight after {:?}", op);
+        prop_assert_eq!(view.calls.rejected(), self.rejections, "rejections after {:?}", op);
+        prop_assert_eq!(view.calls.late, self.late, "late after {:?}", op);
+        Ok(())
+    }
+}
+
+proptest! {
+    #[test]
+    fn whole_calls_agree_with_the_contract(policies in vec(policy(), 1..4), ops in vec(op(), 1..80)) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().expect("a runtime");
+        runtime.block_on(async {
+            let mut world = World::new(&policies);
+            for op in &ops {
+                world.step(op).await?;
+                world.compare(op)?;
+            }
+            // Whatever is still in flight is given up, and leaves nothing behind.
+            while let Some(id) = world.pick(0) {
+                let cancel = Op::Cancel(0);
+                world.step(&cancel).await?;
+                prop_assert!(!world.flights.contains_key(&id));
+                world.compare(&cancel)?;
+            }
+            prop_assert_eq!(world.breaker.view().in_flight, 0);
+            if world.breaker.view().state != crate::State::Open {
+                prop_assert!(world.breaker.try_acquire().is_ok(), "nobody is in, and nobody gets in");
+            }
+            Ok(())
+        })?;
+    }
+}
