@@ -1,6 +1,9 @@
 //! A laboratory: a real Temporal server, simulated sources with switchable faults, and a worker that can be replaced.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::{
+    net::{Ipv4Addr, SocketAddr},
+    sync::atomic::{AtomicU32, Ordering},
+};
 
 use circuit_registry::{BreakersConfig, CircuitRegistry};
 use osint_activities::{
@@ -32,6 +35,8 @@ pub struct Bench<'a> {
     pub client: Client,
     /// The sources.
     pub simulator: &'a Simulator,
+    /// Where its admin server listens.
+    pub admin: SocketAddr,
     queue: String,
 }
 
@@ -66,9 +71,14 @@ impl Lab {
         let queue = format!("lab-{}", self.workers.fetch_add(1, Ordering::Relaxed));
         let activities = self.stack.activities(&registry)?;
         let client = self.stack.server.client().await?;
-        let settings = Settings { task_queue: queue.clone(), ..Settings::default() };
-        let bench = Bench { registry: registry.clone(), client: client.clone(), simulator: self.simulator(), queue };
-        run_until(client, registry, activities, settings, async |_admin| test(&bench).await).await
+        let admin = Some(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
+        let settings = Settings { task_queue: queue.clone(), admin, ..Settings::default() };
+        let (simulator, breakers, way) = (self.simulator(), registry.clone(), client.clone());
+        run_until(client, registry, activities, settings, async move |admin| {
+            let admin = admin.expect("an admin server was asked for");
+            test(&Bench { registry: breakers, client: way, simulator, admin, queue }).await
+        })
+        .await
     }
 
     /// Ends everything, and waits until it is gone.

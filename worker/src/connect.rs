@@ -7,8 +7,11 @@ use std::time::Duration;
 
 use clap::Args;
 use temporalio_client::{
-    Client, ClientOptions, Connection, ConnectionOptions, envconfig::LoadClientConfigProfileOptions,
+    Client, ClientOptions, Connection, ConnectionOptions, NamespacedClient,
+    envconfig::LoadClientConfigProfileOptions,
+    tonic::{Code, IntoRequest},
 };
+use temporalio_common::protos::temporal::api::workflowservice::v1::DescribeNamespaceRequest;
 use tokio::{net::TcpStream, time::timeout};
 
 use crate::exit::Exit;
@@ -78,7 +81,24 @@ pub async fn connect(target: &Target) -> Result<Client, Exit> {
         Ok(Err(error)) => return Err(absent(error.to_string())),
         Ok(Ok(connection)) => connection,
     };
-    Client::new(connection, client).map_err(|error| Exit::ours(format!("cannot make a Temporal client: {error}")))
+    let client = Client::new(connection, client);
+    let client = client.map_err(|error| Exit::ours(format!("cannot make a Temporal client: {error}")))?;
+    require_namespace(&client).await?;
+    Ok(client)
+}
+
+/// A missing namespace would otherwise show in whatever comes first, in other words each time. Any other trouble with the
+/// question is left to that: not every account may ask it.
+async fn require_namespace(client: &Client) -> Result<(), Exit> {
+    let namespace = client.namespace();
+    let request = DescribeNamespaceRequest { namespace: namespace.clone(), ..Default::default() };
+    match client.connection().workflow_service().describe_namespace(request.into_request()).await {
+        Err(status) if status.code() == Code::NotFound => {
+            Err(Exit::user(format!("the Temporal server has no namespace '{namespace}'"))
+                .hint("name an existing one with --namespace or TEMPORAL_NAMESPACE"))
+        }
+        _ => Ok(()),
+    }
 }
 
 #[cfg(test)]

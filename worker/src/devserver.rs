@@ -179,7 +179,7 @@ fn reserve(port: u16) -> Result<u16, Exit> {
 /// The message for an address that cannot be listened on.
 pub(crate) fn port_error(port: u16, error: &io::Error) -> Exit {
     match error.kind() {
-        io::ErrorKind::AddrInUse => Exit::user(format!("port {port} is in use"))
+        io::ErrorKind::AddrInUse => Exit::ours(format!("port {port} is in use"))
             .hint("stop the program that uses it, or choose another port (see --help)"),
         _ => Exit::ours(format!("cannot listen on port {port}: {error}")),
     }

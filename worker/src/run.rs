@@ -1,6 +1,6 @@
 //! The wiring: everything a worker process starts is started here, and nowhere else.
 
-use std::{net::SocketAddr, pin::pin, sync::Arc, time::Duration};
+use std::{net::SocketAddr, path::PathBuf, pin::pin, sync::Arc, time::Duration};
 
 use circuit_registry::{CircuitRegistry, temporal::CircuitInterceptor};
 use osint_activities::activity::Activities;
@@ -8,6 +8,7 @@ use temporalio_client::Client;
 use temporalio_sdk::{Worker, WorkerOptions};
 use tokio::{
     signal::unix::{SignalKind, signal},
+    task::JoinSet,
     time::{MissedTickBehavior, interval, timeout},
 };
 
@@ -31,13 +32,15 @@ pub struct Settings {
     pub task_queue: String,
     /// Where the admin server listens; `None` starts none.
     pub admin: Option<SocketAddr>,
+    /// The file to take changed thresholds from while running, if they came from one.
+    pub thresholds: Option<PathBuf>,
     /// How long running activities may go on after the worker was told to stop.
     pub grace: Duration,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { task_queue: TASK_QUEUE.to_owned(), admin: None, grace: Duration::from_secs(10) }
+        Self { task_queue: TASK_QUEUE.to_owned(), admin: None, thresholds: None, grace: Duration::from_secs(10) }
     }
 }
 
@@ -65,6 +68,11 @@ where
             Some(Admin::start(address, view).await?)
         }
     };
+    // Dropped with the set, the watch ends with the worker.
+    let mut watch = JoinSet::new();
+    if let Some(file) = settings.thresholds {
+        watch.spawn(follow(registry.clone(), file));
+    }
     let cannot = |error: &dyn std::fmt::Display| Exit::ours(format!("the worker cannot start: {error}"));
     let options = WorkerOptions::new(settings.task_queue.as_str())
         .activity_inbound_interceptor(CircuitInterceptor::new(registry.clone()))
@@ -104,6 +112,15 @@ fn ended_early(ended: Result<(), temporalio_sdk::WorkerRunError>) -> Exit {
         Ok(()) => Exit::ours("the worker has stopped by itself"),
         Err(error) => Exit::ours(format!("the worker has stopped: {error}"))
             .hint("check that the namespace exists and that this account may use it"),
+    }
+}
+
+/// Applies the file whenever it changes. Without a watch the worker runs on with the thresholds it has.
+async fn follow(registry: CircuitRegistry, file: PathBuf) {
+    let path = file.display().to_string();
+    match circuit_registry::reload::watch(registry, file).await {
+        Ok(never) => match never {},
+        Err(error) => tracing::warn!(%error, path, "changes of the thresholds are not noticed; restart to apply them"),
     }
 }
 

@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// Runs of each kind that are timed; the median is reported.
-const TIMED: usize = 5;
+const TIMED: usize = 3;
 
 /// Runs that a breaker may take to open. A question has three attempts, so five is one for each failure of `fail_max: 5`
 /// even if something else ends its attempts early.

@@ -2,10 +2,10 @@
 
 use std::net::SocketAddr;
 
-use circuit_registry::{BreakersConfig, CircuitRegistry};
+use circuit_registry::CircuitRegistry;
 use clap::Args;
 
-use super::say;
+use super::{Thresholds, say};
 use crate::{
     devserver::DevServerOptions,
     exit::Exit,
@@ -38,21 +38,21 @@ pub(super) struct Dev {
 
 impl Dev {
     /// Runs the whole stack until a signal ends it.
-    pub(super) async fn run(self, breakers: BreakersConfig) -> Result<(), Exit> {
+    pub(super) async fn run(self, thresholds: Thresholds) -> Result<(), Exit> {
         let options = DevServerOptions { port: Some(self.port), ui_port: Some(self.ui_port), extra: Vec::new() };
         let stack = tokio::select! {
             stack = Stack::start(options, &self.faults) => stack?,
             signal = told_to_end() => return signal.and(Err(Exit::interrupted())),
         };
-        let done = self.serve(&stack, breakers).await;
+        let done = self.serve(&stack, thresholds).await;
         stack.stop().await;
         done
     }
 
-    async fn serve(&self, stack: &Stack, breakers: BreakersConfig) -> Result<(), Exit> {
-        let registry = CircuitRegistry::new(breakers);
+    async fn serve(&self, stack: &Stack, thresholds: Thresholds) -> Result<(), Exit> {
+        let registry = CircuitRegistry::new(thresholds.config);
         let activities = stack.activities(&registry)?;
-        let settings = Settings { admin: Some(self.admin), ..Settings::default() };
+        let settings = Settings { admin: Some(self.admin), thresholds: thresholds.file, ..Settings::default() };
         run_until(stack.server.client().await?, registry, activities, settings, async move |admin| {
             say(format_args!("Temporal    {}   http://127.0.0.1:{}", stack.server.address(), self.ui_port));
             say(format_args!("simulator   http://{}/_control", stack.simulator.addr()));

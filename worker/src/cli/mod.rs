@@ -88,7 +88,7 @@ impl Cli {
         init_log(level, self.log);
         let file = self.config.as_deref();
         match self.command {
-            Command::Demo(command) => command.run(load(file)?).await,
+            Command::Demo(command) => command.run(load(file)?.config).await,
             Command::Dev(command) => command.run(load(file)?).await,
             Command::Worker(command) => command.run(load(file)?).await,
             Command::Investigate(command) => command.run().await,
@@ -100,21 +100,29 @@ impl Cli {
     }
 }
 
+/// Thresholds, and the file to watch for changes of them.
+#[derive(Debug)]
+struct Thresholds {
+    config: BreakersConfig,
+    file: Option<PathBuf>,
+}
+
 /// The thresholds from the named file, from `./breakers.yaml`, or as shipped.
-fn load(file: Option<&Path>) -> Result<BreakersConfig, Exit> {
+fn load(file: Option<&Path>) -> Result<Thresholds, Exit> {
     let default = Path::new(DEFAULT_FILE);
     match file {
         Some(file) => read(file),
         None if default.exists() => read(default),
-        None => {
-            BreakersConfig::from_yaml(SHIPPED).map_err(|error| Exit::ours(format!("the shipped thresholds: {error}")))
-        }
+        None => BreakersConfig::from_yaml(SHIPPED)
+            .map(|config| Thresholds { config, file: None })
+            .map_err(|error| Exit::ours(format!("the shipped thresholds: {error}"))),
     }
 }
 
-fn read(file: &Path) -> Result<BreakersConfig, Exit> {
-    BreakersConfig::load(file)
-        .map_err(|error| Exit::user(error).hint("correct the file, and try it with `osint check FILE`"))
+fn read(file: &Path) -> Result<Thresholds, Exit> {
+    let config = BreakersConfig::load(file)
+        .map_err(|error| Exit::user(error).hint("correct the file, and try it with `osint check FILE`"))?;
+    Ok(Thresholds { config, file: Some(file.to_owned()) })
 }
 
 /// Prints a document for programs.

@@ -2,10 +2,10 @@
 
 use std::{net::SocketAddr, time::Duration};
 
-use circuit_registry::{BreakersConfig, CircuitRegistry};
+use circuit_registry::CircuitRegistry;
 use clap::Args;
 
-use super::say;
+use super::{Thresholds, say};
 use crate::{
     connect::{Target, connect},
     exit::Exit,
@@ -39,14 +39,15 @@ pub(super) struct WorkerCommand {
 
 impl WorkerCommand {
     /// Runs a worker until a signal ends it.
-    pub(super) async fn run(self, breakers: BreakersConfig) -> Result<(), Exit> {
-        let registry = CircuitRegistry::new(breakers);
+    pub(super) async fn run(self, thresholds: Thresholds) -> Result<(), Exit> {
+        let registry = CircuitRegistry::new(thresholds.config);
         let _ = CircuitRegistry::set_global(registry.clone());
         let activities = activities(&registry, |name| std::env::var(name).ok())?;
         let client = connect(&self.target).await?;
         let settings = Settings {
             task_queue: self.task_queue.clone(),
             admin: Some(self.admin),
+            thresholds: thresholds.file,
             grace: Duration::from_secs(self.grace),
         };
         run_until(client, registry, activities, settings, async move |admin| {

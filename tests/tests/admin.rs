@@ -1,0 +1,95 @@
+//! The worker's admin server: what Prometheus, an orchestrator and a person read there is true.
+
+use std::{
+    collections::HashSet,
+    net::{Ipv4Addr, SocketAddr},
+    time::Duration,
+};
+
+use circuit_registry::{BreakersConfig, CircuitRegistry};
+use osint_tests::{
+    lab::{Lab, equinor},
+    wait::eventually,
+};
+use osint_worker::{
+    devserver::DevServerOptions,
+    exit::Exit,
+    run::{Settings, run_until},
+    stack::Stack,
+};
+use serde_json::Value;
+
+const BREAKERS: &str = "defaults: { fail_max: 1 }\nservices:\n  tavily: {}\n  never_called: {}\n";
+
+/// Status and body of a page.
+async fn get(url: &str) -> Option<(u16, String)> {
+    let http = reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(10)).build().ok()?;
+    let answer = http.get(url).send().await.ok()?;
+    Some((answer.status().as_u16(), answer.text().await.ok()?))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_pages_of_a_worker_tell_the_truth() -> Result<(), Exit> {
+    let lab = Lab::start().await?;
+    let admin = lab
+        .with_worker(BREAKERS, async |bench| {
+            let page = |path: &str| format!("http://{}/{path}", bench.admin);
+            eventually("the worker is ready", async || get(&page("ready")).await.filter(|(status, _)| *status == 200))
+                .await;
+            assert_eq!(get(&page("live")).await.expect("a page").0, 200);
+
+            bench.simulator.set_fault("tavily", "down").await.map_err(Exit::ours)?;
+            bench.investigate(equinor()).await?;
+            bench.simulator.clear_all().await.map_err(Exit::ours)?;
+
+            let (status, metrics) = get(&page("metrics")).await.expect("a page");
+            assert_eq!(status, 200);
+            for line in
+                ["circuit_breaker_state{service=\"tavily\"} 1", "circuit_breaker_state{service=\"never_called\"} 0"]
+            {
+                assert!(metrics.lines().any(|found| found == line), "{line} is missing: {metrics}");
+            }
+            assert!(metrics.lines().any(|line| line.starts_with("temporal_num_pollers{")), "the SDK's half is missing");
+            let types: Vec<&str> = metrics.lines().filter(|line| line.starts_with("# TYPE ")).collect();
+            let distinct: HashSet<&str> = types.iter().copied().collect();
+            assert_eq!(types.len(), distinct.len(), "a family is on the page twice");
+
+            let (status, breakers) = get(&page("breakers")).await.expect("a page");
+            assert_eq!(status, 200);
+            let list: Vec<Value> = serde_json::from_str(&breakers).expect("a list");
+            let tavily = list.iter().find(|breaker| breaker["service"] == "tavily").expect("the breaker");
+            assert_eq!(tavily["state"], "open");
+            assert!(tavily["retry_in_ms"].is_u64());
+            Ok(bench.admin)
+        })
+        .await?;
+    assert!(get(&format!("http://{admin}/live")).await.is_none(), "the port outlives the worker");
+    lab.stop().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_worker_whose_server_is_gone_is_alive_but_not_ready() -> Result<(), Exit> {
+    let registry = CircuitRegistry::new(BreakersConfig::default());
+    let stack = Stack::start(DevServerOptions::default(), &[]).await?;
+    let (activities, client) = (stack.activities(&registry)?, stack.server.client().await?);
+    let Stack { server, simulator } = stack;
+    let admin = Some(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
+    let settings = Settings { admin, grace: Duration::from_secs(1), ..Settings::default() };
+    run_until(client, registry, activities, settings, async move |admin| {
+        let admin = admin.expect("an admin server was asked for");
+        let page = |path: &str| format!("http://{admin}/{path}");
+        eventually("the worker is ready", async || get(&page("ready")).await.filter(|(status, _)| *status == 200))
+            .await;
+        server.stop().await;
+        let (_, why) =
+            eventually("the worker notices", async || get(&page("ready")).await.filter(|(status, _)| *status == 503))
+                .await;
+        assert!(why.contains("Temporal server"), "{why}");
+        assert_eq!(get(&page("live")).await.expect("a page").0, 200);
+        Ok(())
+    })
+    .await?;
+    simulator.shutdown().await;
+    Ok(())
+}
