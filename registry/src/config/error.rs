@@ -30,12 +30,12 @@ pub struct ConfigError {
 }
 
 impl ConfigError {
-    pub(crate) fn new(place: Place, key: &str, message: impl Into<String>) -> Self {
-        Self { file: None, place: Some(place), key: key.to_owned(), message: message.into() }
+    pub(crate) fn new(place: Place, key: &str, message: impl AsRef<str>) -> Self {
+        Self { file: None, place: Some(place), key: one_line(key), message: one_line(message.as_ref()) }
     }
 
-    pub(crate) fn unreadable(file: &Path, message: impl Into<String>) -> Self {
-        Self { file: Some(file.to_owned()), place: None, key: String::new(), message: message.into() }
+    pub(crate) fn unreadable(file: &Path, message: impl AsRef<str>) -> Self {
+        Self { file: Some(file.to_owned()), place: None, key: String::new(), message: one_line(message.as_ref()) }
     }
 
     pub(crate) fn in_file(mut self, file: &Path) -> Self {
@@ -66,6 +66,20 @@ impl ConfigError {
     pub fn message(&self) -> &str {
         &self.message
     }
+}
+
+/// Text that may quote a file: one line of it, and not without end, whatever the file says.
+fn one_line(text: &str) -> String {
+    const LONGEST: usize = 500;
+    let mut line = String::new();
+    for (n, c) in text.chars().enumerate() {
+        if n == LONGEST {
+            line.push('…');
+            break;
+        }
+        if c.is_control() { line.extend(c.escape_default()) } else { line.push(c) }
+    }
+    line
 }
 
 impl fmt::Display for ConfigError {

@@ -43,6 +43,10 @@ pub struct BreakersConfig {
     pub(crate) max_dynamic: usize,
 }
 
+fn too_large() -> String {
+    format!("is larger than {LARGEST_FILE} bytes")
+}
+
 impl Default for BreakersConfig {
     /// No services; five failures in a row open any breaker for 30 seconds.
     fn default() -> Self {
@@ -54,8 +58,11 @@ impl BreakersConfig {
     /// Reads a configuration from YAML text.
     ///
     /// # Errors
-    /// The first thing that is wrong, with its line, column and key.
+    /// The first thing that is wrong, with its line, column and key. Text of more than 1 MiB is refused unread.
     pub fn from_yaml(yaml: &str) -> Result<Self, ConfigError> {
+        if yaml.len() as u64 > LARGEST_FILE {
+            return Err(ConfigError::new(Place::start(), "", too_large()));
+        }
         schema::config(&tree::parse(yaml)?)
     }
 
@@ -79,7 +86,7 @@ impl BreakersConfig {
             .read_to_end(&mut bytes)
             .map_err(|error| unreadable(format!("cannot be read: {error}")))?;
         if bytes.len() as u64 > LARGEST_FILE {
-            return Err(unreadable(format!("is larger than {LARGEST_FILE} bytes")));
+            return Err(unreadable(too_large()));
         }
         Ok(bytes)
     }
@@ -87,8 +94,10 @@ impl BreakersConfig {
     /// Reads the bytes of `path`.
     pub(crate) fn from_bytes(bytes: &[u8], path: &Path) -> Result<Self, ConfigError> {
         let yaml = std::str::from_utf8(bytes).map_err(|error| {
-            let line = bytes[..error.valid_up_to()].iter().filter(|b| **b == b'\n').count() as u64 + 1;
-            ConfigError::new(Place { line, column: 1 }, "", "is not UTF-8").in_file(path)
+            let before = String::from_utf8_lossy(&bytes[..error.valid_up_to()]);
+            let line = before.matches('\n').count() as u64 + 1;
+            let column = before.rsplit('\n').next().map_or(0, |last| last.chars().count()) as u64 + 1;
+            ConfigError::new(Place { line, column }, "", "is not UTF-8").in_file(path)
         })?;
         Self::from_yaml(yaml).map_err(|error| error.in_file(path))
     }

@@ -70,6 +70,10 @@ impl<'a> Block<'a> {
         };
         let mut seen = std::collections::BTreeMap::new();
         for (key, _) in entries {
+            if key.name == "<<" {
+                let message = "merge keys are not accepted here: write the values out";
+                return Err(ConfigError::new(key.place, &join(at.key, "<<"), message));
+            }
             if let Some(first) = seen.insert(key.name.as_str(), key.place) {
                 let message = format!("duplicate key; the first one is on line {}", first.line);
                 return Err(ConfigError::new(key.place, &join(at.key, &key.name), message));
@@ -106,7 +110,7 @@ fn join(path: &str, key: &str) -> String {
 }
 
 impl At<'_> {
-    pub(crate) fn error(&self, message: impl Into<String>) -> ConfigError {
+    pub(crate) fn error(&self, message: impl AsRef<str>) -> ConfigError {
         ConfigError::new(self.node.place, self.key, message)
     }
 

@@ -53,6 +53,7 @@ pub(super) fn config(document: &Node) -> Result<BreakersConfig, ConfigError> {
     let block = Block::of(At { node: document, key: "" }, DOCUMENT)?;
     let mut defaults = block.get("defaults", Entry::read)?.unwrap_or_default();
     defaults.fleet = defaults.fleet.or(block.get("fleet", fleet)?);
+    let policy = defaults.clone().build(document.place, "defaults")?;
     let max_dynamic = block
         .get("names", |at| Block::of(at, &["max_dynamic"])?.get("max_dynamic", |at| at.count()))?
         .flatten()
@@ -75,8 +76,7 @@ pub(super) fn config(document: &Node) -> Result<BreakersConfig, ConfigError> {
         }
         Ok(())
     })?;
-    let defaults = Arc::new(defaults.build(document.place, "defaults")?);
-    Ok(BreakersConfig { defaults, services, max_dynamic })
+    Ok(BreakersConfig { defaults: Arc::new(policy), services, max_dynamic })
 }
 
 fn unfit_name(name: &str) -> Option<&'static str> {
@@ -364,8 +364,10 @@ fn status(at: At<'_>) -> Result<StatusOverrides, ConfigError> {
     let mut overrides = StatusOverrides::default();
     for entry in Block::open(at)?.entries() {
         let verdict = At { node: entry.node, key: &entry.path }.word(VERDICTS)?;
-        let class = entry.name.strip_suffix("xx").and_then(|class| class.parse().ok());
-        match (class, entry.name.parse()) {
+        // Three characters: so a status has one spelling, and a second entry for it is a duplicate.
+        let name = Some(entry.name).filter(|name| name.len() == 3).unwrap_or_default();
+        let class = name.strip_suffix("xx").and_then(|class| class.parse().ok());
+        match (class, name.parse()) {
             (Some(class @ 1..=5), _) => drop(overrides.class.insert(class, verdict)),
             (None, Ok(status @ 100..=599)) => drop(overrides.exact.insert(status, verdict)),
             _ => {
