@@ -59,6 +59,7 @@ impl Activities {
     async fn run(&self, entry: Entry, ctx: &ActivityContext, mut ask: Ask) -> Result<Finding, ActivityError> {
         let info = ctx.info();
         let most = info.retry_policy.as_ref().map_or(1, |policy| policy.maximum_attempts());
+        let most = ask.tries.map_or(most, |tries| tries.min(most));
         let chance = Chance { attempt: info.attempt, last: info.attempt >= most };
         if let Ok(Some(job)) = ctx.heartbeat_details().deserialize::<Job>() {
             ask.job = Some(job); // started by an earlier attempt that did not live to tell
@@ -71,7 +72,7 @@ impl Activities {
             })
         };
         let finding = self.investigate(entry, &ask, chance, Some(&keeper)).await;
-        finding.map_err(|failed| ActivityError::application(failed.into()))
+        finding.map_err(|failed| ActivityError::application(failed.failure(chance)))
     }
 }
 

@@ -165,6 +165,39 @@ async fn outage(bench: &Bench<'_>, healthy: &Report, source: &str, fault: &str) 
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn our_own_rate_limit_makes_investigations_wait_and_none_fail() -> Result<(), Exit> {
+    let lab = Lab::start().await?;
+    let breakers = "services:\n  nominatim: { rate_limit: 2/s }";
+    lab.with_worker(breakers, async |bench| {
+        let reports = futures::future::join_all((0..6).map(|_| bench.investigate(equinor()))).await;
+        for report in reports {
+            let report = report?;
+            assert!(of(&report, "nominatim").all(|finding| finding.status == Status::Complete), "{report:#?}");
+        }
+        assert_eq!(bench.simulator.calls("nominatim").map_err(Exit::ours)?.total, 6);
+        Ok(())
+    })
+    .await?;
+    lab.stop().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_source_that_fails_is_given_up_after_three_tries_even_if_its_breaker_never_opens() -> Result<(), Exit> {
+    let lab = Lab::start().await?;
+    lab.with_worker("defaults: { fail_max: 1000 }", async |bench| {
+        bench.simulator.set_fault("nominatim", "500").await.map_err(Exit::ours)?;
+        let report = bench.investigate(equinor()).await?;
+        assert!(of(&report, "nominatim").all(|finding| finding.status == Status::Degraded && finding.attempts == 3));
+        assert_eq!(bench.simulator.calls("nominatim").map_err(Exit::ours)?.total, 3);
+        Ok(())
+    })
+    .await?;
+    lab.stop().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_source_that_is_back_is_found_by_a_probe() -> Result<(), Exit> {
     let lab = Lab::start().await?;
     let breakers = "defaults: { fail_max: 1, reset_timeout: 1s, timeout: 1s }";

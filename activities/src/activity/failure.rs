@@ -2,14 +2,20 @@
 
 use temporalio_common::error::ApplicationFailure;
 
-use super::Failed;
+use super::{Chance, Failed};
 
-impl From<Failed> for ApplicationFailure {
-    /// The type, the category and whether it is retried come from the registry's table; the details are the
-    /// [`Lack`](crate::model::Lack).
-    fn from(failed: Failed) -> Self {
-        let Failed { lack, error } = failed;
+impl Failed {
+    /// The failure of an attempt. Type and category come from the registry's table; the details are the
+    /// [`Lack`](crate::model::Lack). An upstream that failed the last attempt is not asked again, while a refusal of our own
+    /// may be repeated for as long as the retry policy lets it.
+    #[must_use]
+    pub fn failure(self, chance: Chance) -> ApplicationFailure {
+        let Self { lack, error } = self;
+        let reason = lack.reason;
+        if chance.last && !reason.is_refusal() {
+            return reason.last_failure(error, *lack);
+        }
         let retry_in = error.rejection().and_then(circuit_registry::Rejection::retry_in);
-        lack.reason.failure(error, retry_in, *lack)
+        reason.failure(error, retry_in, *lack)
     }
 }

@@ -93,11 +93,15 @@ pub struct Ask {
     /// A job of an earlier attempt or of a [`Status::Pending`] finding, to be collected instead of started again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub job: Option<Job>,
+    /// The attempt after which an upstream that fails is given up. The retry policy may allow more: those are for attempts
+    /// that we refuse ourselves, because a rate limit or a bulkhead has no room yet. Waiting is not failing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tries: Option<u32>,
 }
 
 impl From<Subject> for Ask {
     fn from(subject: Subject) -> Self {
-        Self { subject, job: None }
+        Self { subject, job: None, tries: None }
     }
 }
 

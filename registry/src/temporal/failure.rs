@@ -112,14 +112,34 @@ impl Reason {
         retry_in: Option<Duration>,
         details: impl Into<FailurePayloads>,
     ) -> ApplicationFailure {
+        self.retried(self.row().retry, source, retry_in, details)
+    }
+
+    /// The same failure with no attempt after it, whatever the table says: for callers who count attempts themselves,
+    /// because the server counts those that never reached the upstream as well.
+    pub fn last_failure(
+        self,
+        source: impl Into<Box<dyn Error + Send + Sync>>,
+        details: impl Into<FailurePayloads>,
+    ) -> ApplicationFailure {
+        self.retried(Retry::Never, source, None, details)
+    }
+
+    fn retried(
+        self,
+        retry: Retry,
+        source: impl Into<Box<dyn Error + Send + Sync>>,
+        retry_in: Option<Duration>,
+        details: impl Into<FailurePayloads>,
+    ) -> ApplicationFailure {
         let row = self.row();
-        let delay = match row.retry {
+        let delay = match retry {
             Retry::WhenDue(otherwise) => Some(retry_in.unwrap_or(otherwise)),
             Retry::Never | Retry::Policy => None,
         };
         ApplicationFailure::builder(source)
             .type_name(row.type_name.to_owned())
-            .non_retryable(row.retry == Retry::Never)
+            .non_retryable(retry == Retry::Never)
             .maybe_next_retry_delay(delay)
             .category(if row.ours { ApplicationErrorCategory::Benign } else { ApplicationErrorCategory::Unspecified })
             .details(details)
@@ -337,6 +357,15 @@ mod tests {
                 _ => None,
             };
             assert_eq!(failure.next_retry_delay(), delay, "{reason:?}");
+        }
+    }
+
+    #[test]
+    fn a_last_failure_has_no_successor() {
+        for row in &TABLE {
+            let failure = row.reason.last_failure("enough", "details".to_owned());
+            assert_eq!(failure.type_name(), Some(row.type_name));
+            assert!(failure.is_non_retryable() && failure.next_retry_delay().is_none());
         }
     }
 

@@ -29,8 +29,12 @@ const ATTEMPT: Duration = Duration::from_secs(60);
 /// One question, with all its attempts and waits. Past this the report is better off without the answer.
 const QUESTION: Duration = Duration::from_secs(150);
 
-/// Attempts per question, unless a breaker or a refusal ends them earlier.
-const ATTEMPTS: u32 = 3;
+/// Attempts per question after which a failing source is given up, unless its breaker ends them earlier.
+const TRIES: u32 = 3;
+
+/// Attempts in all. Most of them are for a source with a rate limit that many investigations want at the same time: being
+/// refused by our own limit costs nobody anything, and is over when the question's time is.
+const ATTEMPTS: u32 = 100;
 
 /// Desk work takes no time; the limit only ends a worker that hangs.
 const DESK: Duration = Duration::from_secs(10);
@@ -121,7 +125,8 @@ async fn ask(
 ) -> Finding {
     let from = ctx.workflow_time();
     let call = Asked(question.operation.clone());
-    let finding = match ctx.execute_activity(call, Ask::from(subject.clone()), question_options(question)).await {
+    let what = Ask { tries: Some(TRIES), ..Ask::from(subject.clone()) };
+    let finding = match ctx.execute_activity(call, what, question_options(question)).await {
         Ok(finding) => finding,
         Err(error) => degraded(question, &error, Span { from, to: ctx.workflow_time() }),
     };
