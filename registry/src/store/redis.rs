@@ -23,7 +23,7 @@ use std::{
 
 use futures::StreamExt;
 use redis::{
-    AsyncConnectionConfig, Client, ErrorKind, RedisError, Script, ServerErrorKind,
+    AsyncConnectionConfig, Client, ErrorKind, IntoConnectionInfo, RedisError, Script, ServerErrorKind,
     aio::{MultiplexedConnection, PubSubStream},
 };
 use tokio::sync::Mutex;
@@ -104,7 +104,12 @@ impl RedisStore {
             let _ = rustls::crypto::ring::default_provider().install_default();
         }
         let plain = if rest.is_empty() { plain.to_owned() } else { format!("{plain}?{}", rest.join("&")) };
-        let client = Client::open(plain).map_err(|error| {
+        let client = plain.into_connection_info().and_then(|info| {
+            // Of what a connection says about itself nothing is needed, and not every user may say it.
+            let quiet = info.redis_settings().clone().set_skip_set_lib_name();
+            Client::open(info.set_redis_settings(quiet))
+        });
+        let client = client.map_err(|error| {
             let what = error.detail().map_or_else(|| error.to_string(), str::to_owned);
             bad(format!("not a Redis address: {}", what.lines().next().unwrap_or_default()))
         })?;
@@ -134,8 +139,10 @@ impl RedisStore {
         }
         let config =
             AsyncConnectionConfig::new().set_connection_timeout(Some(CONNECT)).set_response_timeout(Some(RESPOND));
-        let connection =
-            self.client.get_multiplexed_async_connection_with_config(&config).await.map_err(|e| trouble(&e))?;
+        let connected = self.client.get_multiplexed_async_connection_with_config(&config).await;
+        let mut connection = connected.map_err(|error| trouble(&error))?;
+        // A server that wants a password says so only when it is asked something.
+        redis::cmd("PING").query_async::<()>(&mut connection).await.map_err(|error| trouble(&error))?;
         *present = Some(connection.clone());
         Ok(connection)
     }
@@ -204,8 +211,7 @@ impl Store for RedisStore {
             let mut loaded = Vec::new();
             for names in names.chunks(BATCH) {
                 let keys: Vec<_> = names.iter().map(|name| self.record_key(name)).collect();
-                let texts: Vec<Option<String>> =
-                    self.ask(async |c| redis::cmd("MGET").arg(&keys).query_async(c).await).await?;
+                let texts = self.texts(&keys).await?;
                 // What is no string reads as nothing.
                 let absent = names.iter().zip(&texts).filter(|(_, text)| text.is_none()).map(|(name, _)| name);
                 let absent: Vec<&String> = absent.collect();
@@ -262,6 +268,12 @@ impl Store for RedisStore {
 }
 
 impl RedisStore {
+    /// What is no text at all reads as one that is none of ours.
+    async fn texts(&self, keys: &[String]) -> Result<Vec<Option<String>>, StoreError> {
+        let texts: Vec<Option<Vec<u8>>> = self.ask(async |c| redis::cmd("MGET").arg(keys).query_async(c).await).await?;
+        Ok(texts.into_iter().map(|text| Some(String::from_utf8_lossy(&text?).into_owned())).collect())
+    }
+
     async fn types(&self, names: &[&String]) -> Result<Vec<String>, StoreError> {
         if names.is_empty() {
             return Ok(Vec::new());
@@ -346,8 +358,7 @@ impl FleetStore for RedisStore {
             let mut changed = Vec::with_capacity(names.len());
             for names in names.chunks(BATCH) {
                 let keys: Vec<_> = names.iter().map(|name| self.record_key(name)).collect();
-                let texts: Vec<Option<String>> =
-                    self.ask(async |c| redis::cmd("MGET").arg(&keys).query_async(c).await).await?;
+                let texts = self.texts(&keys).await?;
                 let present = names.iter().zip(texts).filter_map(|(name, text)| Some((name.as_str().into(), text?)));
                 changed.extend(present);
             }
@@ -398,24 +409,28 @@ fn millis(time: Duration) -> u64 {
 
 /// Redis's errors name keys and commands at the most; what was stored is not in them.
 fn trouble(error: &RedisError) -> StoreError {
-    let code = error.code().unwrap_or_default();
-    let kind = match (error.kind(), code) {
-        (_, "OOM" | "MISCONF") => StoreErrorKind::Full,
-        (ErrorKind::Server(ServerErrorKind::ReadOnly), _) => StoreErrorKind::ReadOnly,
-        (ErrorKind::AuthenticationFailed | ErrorKind::Server(ServerErrorKind::NoPerm), _) => StoreErrorKind::Denied,
-        (_, "WRONGPASS" | "NOAUTH" | "NOPERM") => StoreErrorKind::Denied,
-        (ErrorKind::Io, _) => StoreErrorKind::Unreachable,
-        _ if error.is_timeout() || error.is_connection_dropped() => StoreErrorKind::Unreachable,
+    // Of many commands in a row the first that failed says it all.
+    let first = error.clone().into_server_errors().and_then(|errors| errors.first().map(|(_, error)| error.clone()));
+    let (code, message) = match &first {
+        Some(error) => (error.code().to_owned(), error.to_string()),
+        None => (error.code().unwrap_or_default().to_owned(), error.to_string()),
+    };
+    let kind = match code.as_str() {
+        "OOM" | "MISCONF" => StoreErrorKind::Full,
+        "READONLY" => StoreErrorKind::ReadOnly,
+        "WRONGPASS" | "NOAUTH" | "NOPERM" => StoreErrorKind::Denied,
+        _ if error.kind() == ErrorKind::AuthenticationFailed => StoreErrorKind::Denied,
+        _ if error.is_io_error() || error.is_timeout() || error.is_connection_dropped() => StoreErrorKind::Unreachable,
         _ => StoreErrorKind::Other,
     };
-    StoreError::new(kind, error.to_string())
+    StoreError::new(kind, message)
 }
 
 /// The index outlives every record that is kept without end.
 const INDEX_MILLIS: u64 = 31 * 24 * 3600 * 1000;
 
 /// KEYS: the index, then one per text. ARGV: the channel, how long the index lives; then four per text: the service, what is
-/// expected, the text, how long it lives. Answers a pair per text: 1 and nothing, or 0 and what stands there.
+/// expected, the text, how long it lives. Our texts are ASCII: anything else is none and is replaced. Answers a pair per text: 1 and nothing, or 0 and what stands there.
 const PUT: &str = r"
 local now = redis.call('TIME')
 local millis = now[1] * 1000 + math.floor(now[2] / 1000)
@@ -423,7 +438,7 @@ local answers = {}
 for i = 2, #KEYS do
     local at = 2 + (i - 2) * 4
     local present = redis.pcall('GET', KEYS[i])
-    if type(present) ~= 'string' then present = '' end
+    if type(present) ~= 'string' or string.find(present, '[\128-\255]') then present = '' end
     if present == ARGV[at + 2] then
         redis.call('SET', KEYS[i], ARGV[at + 3], 'PX', ARGV[at + 4])
         local indexed = redis.pcall('ZADD', KEYS[1], string.format('%.0f', millis), ARGV[at + 1])
@@ -442,7 +457,7 @@ return answers
 /// how long someone else has it, or 3 and what the record is.
 const LEASE: &str = r"
 local present = redis.pcall('GET', KEYS[1])
-if type(present) ~= 'string' then present = '' end
+if type(present) ~= 'string' or string.find(present, '[\128-\255]') then present = '' end
 if present ~= ARGV[1] then return { 3, 0, present } end
 if redis.call('SET', KEYS[2], ARGV[2], 'NX', 'PX', ARGV[3]) or redis.call('GET', KEYS[2]) == ARGV[2] then
     redis.call('PEXPIRE', KEYS[2], ARGV[3])

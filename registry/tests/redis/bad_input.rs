@@ -1,0 +1,77 @@
+//! Whatever is wrong with the store, calls do not notice; the log says what, and the metric counts it.
+
+use circuit_registry::{State, store::StoreErrorKind};
+
+use crate::{Process, eventually, server::Server};
+
+const YAML: &str = "fleet: share\nservices: { s: { fail_max: 2, reset_timeout: 60s } }";
+const OFF: &str = "services: { s: { fail_max: 2, reset_timeout: 60s } }";
+
+/// Nothing is acknowledged, something is counted, and the breaker works.
+async fn works_without(address: &str, kind: StoreErrorKind) {
+    for yaml in [YAML, OFF] {
+        let process = Process::start(address, yaml).await;
+        process.ok().await.expect("calls pass");
+        process.fail(2).await;
+        assert_eq!(process.state(), State::Open);
+        process.ok().await.expect_err("and are refused");
+        let error = process.breaker().stored().await.expect_err("nothing is acknowledged");
+        assert!(!error.to_string().contains("secret"), "{error}");
+        assert!([kind, StoreErrorKind::Unreachable].contains(&error.kind()), "{error:?}");
+        let saving = || process.errors("save").0 > 0 || process.errors("sync").0 > 0;
+        eventually("it is counted", saving).await;
+    }
+}
+
+#[tokio::test]
+async fn a_wrong_password() {
+    let server = Server::with(&["--requirepass", "the-right-one"]).await;
+    works_without(&format!("redis://:secret@127.0.0.1:{}", server.port), StoreErrorKind::Denied).await;
+    works_without(&server.address(), StoreErrorKind::Denied).await;
+}
+
+#[tokio::test]
+async fn a_wrong_database() {
+    let server = Server::start().await;
+    works_without(&format!("{}/99", server.address()), StoreErrorKind::Other).await;
+}
+
+#[tokio::test]
+async fn a_read_only_replica() {
+    let primary = Server::start().await;
+    let replica = Server::with(&["--replicaof", &format!("127.0.0.1 {}", primary.port)]).await;
+    works_without(&replica.address(), StoreErrorKind::ReadOnly).await;
+}
+
+#[tokio::test]
+async fn a_redis_without_memory() {
+    let server = Server::with(&["--maxmemory", "1", "--maxmemory-policy", "noeviction"]).await;
+    works_without(&server.address(), StoreErrorKind::Full).await;
+}
+
+#[tokio::test]
+async fn a_user_without_rights() {
+    let server = Server::with(&"--user osint on >secret ~* &* -@all +auth +ping".split(' ').collect::<Vec<_>>()).await;
+    works_without(&format!("redis://osint:secret@127.0.0.1:{}", server.port), StoreErrorKind::Denied).await;
+}
+
+/// The rights that `docs/fleet.md` says are enough.
+#[tokio::test]
+async fn a_user_with_just_the_rights_it_needs() {
+    const RIGHTS: &str = "on >secret resetchannels ~kyb:* &kyb:* -@all +get +set +del +mget +type +zadd +zrem +zrange \
+        +zrangebyscore +zremrangebyscore +zcard +pexpire +pttl +time +publish +subscribe +unsubscribe +eval +evalsha \
+        +script|load +select +ping";
+    let server =
+        Server::with(&["--user", "osint"].into_iter().chain(RIGHTS.split_whitespace()).collect::<Vec<_>>()).await;
+    let address = format!("redis://osint:secret@127.0.0.1:{}?prefix=kyb", server.port);
+    for yaml in [YAML, OFF] {
+        let process = Process::start(&address, yaml).await;
+        process.fail(2).await;
+        process.breaker().stored().await.expect("stored");
+        let other = Process::start(&address, yaml).await;
+        assert_eq!(other.state(), State::Open);
+        other.breaker().reset();
+        other.breaker().stored().await.expect("stored");
+        assert_eq!((process.errors("load").1, other.errors("load").1), (0, 0));
+    }
+}

@@ -1,0 +1,183 @@
+//! Processes that share their breakers through one Redis.
+
+use std::{sync::Arc, time::Duration};
+
+use circuit_registry::{Override, State, Verdict, policy::Mode};
+use tokio::{sync::Barrier, time::sleep};
+
+use crate::{Process, all, eventually, server::Server};
+
+const YAML: &str = "fleet: share\nservices: { s: { fail_max: 4, reset_timeout: 60s } }";
+const QUICK: &str = "fleet: share\nservices: { s: { fail_max: 1, reset_timeout: 300ms } }";
+
+async fn fleet<const N: usize>(server: &Server, yaml: &str) -> [Process; N] {
+    let mut processes = Vec::new();
+    for _ in 0..N {
+        processes.push(Process::start(&server.address(), yaml).await);
+    }
+    let listening = || async {
+        let mut redis = server.look().await;
+        let count: (String, usize) =
+            redis::cmd("PUBSUB").arg("NUMSUB").arg("circuit-registry:events").query_async(&mut redis).await.unwrap();
+        count.1 >= N
+    };
+    while !listening().await {
+        sleep(Duration::from_millis(5)).await;
+    }
+    processes.try_into().ok().expect("as many as asked for")
+}
+
+#[tokio::test]
+async fn failures_are_counted_together_and_the_opening_is_everyones() {
+    let server = Server::start().await;
+    let fleet = fleet::<4>(&server, YAML).await;
+    for process in &fleet {
+        process.fail(1).await;
+    }
+    all(&fleet.each_ref(), State::Open).await;
+    let left = fleet.each_ref().map(|process| process.breaker().view().retry_in.expect("open"));
+    let (least, most) = (left.iter().min().unwrap(), left.iter().max().unwrap());
+    assert!(*most - *least < Duration::from_millis(500), "the same deadline: {left:?}");
+}
+
+#[tokio::test]
+async fn of_many_who_ask_at_once_exactly_one_probes() {
+    let server = Server::start().await;
+    let fleet = Arc::new(fleet::<8>(&server, QUICK).await);
+    for round in 0..5 {
+        fleet[round].fail(1).await;
+        all(&fleet.each_ref(), State::Open).await;
+        eventually("due", || fleet.iter().all(|process| process.state() == State::HalfOpen)).await;
+        let barrier = Arc::new(Barrier::new(32));
+        let asking: Vec<_> = (0..32)
+            .map(|i| {
+                let (fleet, barrier) = (fleet.clone(), barrier.clone());
+                tokio::spawn(async move {
+                    barrier.wait().await;
+                    fleet[i % 8].breaker().acquire().await.ok()
+                })
+            })
+            .collect();
+        let mut probes = Vec::new();
+        for asked in asking {
+            probes.extend(asked.await.unwrap());
+        }
+        assert_eq!(probes.len(), 1, "round {round}");
+        let held = fleet.iter().filter(|process| process.state() == State::Open).count();
+        assert_eq!(held, 7, "the others stay open");
+        probes.remove(0).settle(Verdict::Success);
+        all(&fleet.each_ref(), State::Closed).await;
+    }
+}
+
+#[tokio::test]
+async fn a_failed_probe_opens_everyone_once() {
+    let server = Server::start().await;
+    let fleet = fleet::<4>(&server, QUICK).await;
+    fleet[0].fail(1).await;
+    for round in 1..6 {
+        all(&fleet.each_ref(), State::Open).await;
+        eventually("due", || fleet.iter().all(|process| process.state() == State::HalfOpen)).await;
+        let prober = &fleet[round % 4];
+        prober.fail(1).await;
+        eventually("all know", || fleet.iter().all(|p| p.breaker().view().openings == round as u32 + 1)).await;
+    }
+}
+
+#[tokio::test]
+async fn what_was_not_heard_is_read() {
+    let server = Server::start().await;
+    let fleet = fleet::<2>(&server, YAML).await;
+    let mut redis = server.look().await;
+    // A channel that breaks takes what was said on it along.
+    let _: () = redis::cmd("CLIENT").arg("KILL").arg("TYPE").arg("pubsub").query_async(&mut redis).await.unwrap();
+    fleet[0].fail(4).await;
+    all(&fleet.each_ref(), State::Open).await;
+}
+
+#[tokio::test]
+async fn an_acknowledged_override_is_in_redis_and_holds_everywhere() {
+    let server = Server::start().await;
+    let fleet = fleet::<3>(&server, YAML).await;
+    fleet[0].breaker().force_open(Override::new("alice", "announced maintenance"));
+    fleet[0].breaker().stored().await.expect("acknowledged");
+    let mut redis = server.look().await;
+    let record: String = redis::cmd("GET").arg("circuit-registry:breaker:s").query_async(&mut redis).await.unwrap();
+    assert!(record.contains("alice") && record.contains("force_open"), "{record}");
+    eventually("all obey", || fleet.iter().all(|p| p.breaker().view().mode == Mode::ForceOpen)).await;
+    fleet[1].breaker().auto();
+    fleet[1].breaker().stored().await.expect("acknowledged");
+    eventually("all obey", || fleet.iter().all(|p| p.breaker().view().mode == Mode::Enforce)).await;
+    let late = Process::start(&server.address(), YAML).await;
+    assert_eq!(late.breaker().view().mode, Mode::Enforce);
+}
+
+#[tokio::test]
+async fn two_operators_at_once_are_both_obeyed() {
+    let server = Server::start().await;
+    let fleet = fleet::<2>(&server, YAML).await;
+    let (alice, bob) = (fleet[0].breaker(), fleet[1].breaker());
+    for i in 0..20 {
+        alice.force_closed(Override::new(format!("alice-{i}"), "a"));
+        bob.force_open(Override::new(format!("bob-{i}"), "b"));
+        let (a, b) = tokio::join!(alice.stored(), bob.stored());
+        a.and(b).expect("both acknowledged");
+    }
+    let mut redis = server.look().await;
+    let record: String = redis::cmd("GET").arg("circuit-registry:breaker:s").query_async(&mut redis).await.unwrap();
+    for i in 0..20 {
+        assert!(record.contains(&format!("\"alice-{i}\"")) && record.contains(&format!("\"bob-{i}\"")), "{i} is lost");
+    }
+}
+
+#[tokio::test]
+async fn a_rate_limit_of_the_fleet_counts_everyones_calls() {
+    let server = Server::start().await;
+    let yaml = "services: { s: { rate_limit: { limit: 5, per: 60s, scope: fleet } } }";
+    let fleet = fleet::<4>(&server, yaml).await;
+    // Each process goes by its own share until it has met the store.
+    let mut redis = server.look().await;
+    eventually("all have come by", || fleet.iter().all(|process| process.errors("sync").1 == 0)).await;
+    loop {
+        let count: usize = redis::cmd("ZCARD").arg("circuit-registry:processes").query_async(&mut redis).await.unwrap();
+        if count == 4 {
+            break;
+        }
+        sleep(Duration::from_millis(5)).await;
+    }
+    sleep(Duration::from_millis(200)).await;
+    let mut admitted = 0;
+    for _ in 0..10 {
+        for process in &fleet {
+            admitted += u32::from(process.ok().await.is_ok());
+        }
+    }
+    assert!(admitted <= 6, "five, and one that is due again on a slow machine: {admitted}");
+    assert!(admitted >= 5, "{admitted}");
+}
+
+#[tokio::test]
+async fn no_call_that_is_allowed_or_refused_by_its_own_breaker_asks_redis() {
+    let server = Server::start().await;
+    let fleet = fleet::<1>(&server, YAML).await;
+    let mut redis = server.look().await;
+    let mut commands = async || {
+        let stats: String = redis::cmd("INFO").arg("commandstats").query_async(&mut redis).await.unwrap();
+        let calls = stats.lines().filter(|line| line.contains("cmdstat_evalsha:") || line.contains("cmdstat_publish:"));
+        calls.filter_map(|line| line.split("calls=").nth(1)?.split(',').next()?.parse::<u64>().ok()).sum::<u64>()
+    };
+    let before = commands().await;
+    for _ in 0..10_000 {
+        fleet[0].ok().await.unwrap();
+    }
+    let visits = commands().await - before;
+    assert!(visits < 100, "{visits} questions for 10 000 calls");
+    fleet[0].fail(4).await;
+    fleet[0].breaker().stored().await.unwrap();
+    let before = commands().await;
+    for _ in 0..10_000 {
+        fleet[0].ok().await.unwrap_err();
+    }
+    let visits = commands().await - before;
+    assert!(visits < 100, "{visits} questions for 10 000 rejections");
+}

@@ -1,0 +1,164 @@
+//! What a process remembers of the one before it.
+
+use std::{
+    collections::BTreeMap,
+    time::{Duration, SystemTime},
+};
+
+use circuit_registry::{CircuitRegistry, Override, State, WallClock, policy::Mode};
+use redis::AsyncCommands;
+
+use crate::{Process, eventually, server::Server};
+
+const YAML: &str = "defaults: { fail_max: 3, reset_timeout: 60s }\nservices: { s: {}, t: {} }";
+const SHARED: &str = "fleet: share\ndefaults: { fail_max: 3, reset_timeout: 60s }\nservices: { s: {}, t: {} }";
+
+async fn open(process: &Process, service: &str) {
+    for _ in 0..3 {
+        let _ = process.registry.call(service, async { Err::<(), _>(std::io::Error::other("down")) }).await;
+    }
+    process.registry.breaker(service).stored().await.expect("stored");
+}
+
+fn states(process: &Process) -> BTreeMap<String, State> {
+    process.registry.views().into_iter().map(|view| (view.service.to_string(), view.state)).collect()
+}
+
+#[tokio::test]
+async fn an_open_breaker_and_an_override_survive_their_process() {
+    let server = Server::start().await;
+    for yaml in [YAML, SHARED] {
+        let store = format!("{}?prefix=p{}", server.address(), yaml.len());
+        let first = Process::start(&store, yaml).await;
+        open(&first, "s").await;
+        open(&first, "dynamic:DE").await;
+        first.registry.breaker("t").force_closed(Override::new("alice", "trusted"));
+        first.end().await;
+        let second = Process::start(&store, yaml).await;
+        let view = second.breaker().view();
+        assert_eq!((view.state, view.openings, view.consecutive_failures), (State::Open, 1, 0));
+        assert!(view.retry_in.unwrap() > Duration::from_secs(20), "{view:?}");
+        assert_eq!(second.registry.breaker("dynamic:DE").view().state, State::Open);
+        assert_eq!(second.registry.breaker("t").view().mode, Mode::ForceClosed);
+        assert_eq!(second.errors("load"), (0, 0));
+    }
+}
+
+#[tokio::test]
+async fn every_key_has_the_prefix_and_an_end() {
+    let server = Server::start().await;
+    let store = format!("{}/3?prefix=kyb", server.address());
+    let process =
+        Process::start(&store, &format!("{SHARED}\n").replace("t: {}", "t: { rate_limit: { per: 1s, scope: fleet } }"))
+            .await;
+    open(&process, "s").await;
+    process.breaker().force_open(Override::new("alice", "for ever"));
+    process.breaker().stored().await.unwrap();
+    let mut redis = server.look().await;
+    redis::cmd("SELECT").arg(3).query_async::<()>(&mut redis).await.unwrap();
+    eventually("a token from the store", || {
+        process.registry.breaker("t").try_acquire().is_ok() && process.errors("limit") == (0, 0)
+    })
+    .await;
+    let keys: Vec<String> = redis.keys("*").await.unwrap();
+    assert!(keys.len() >= 4, "{keys:?}");
+    for key in keys {
+        assert!(key.starts_with("kyb:"), "{key}");
+        let rest: i64 = redis.pttl(&key).await.unwrap();
+        assert!(rest > 0, "{key} lives for {rest} ms");
+    }
+}
+
+/// A wall clock that is off.
+struct Skewed(i64);
+
+impl WallClock for Skewed {
+    #[expect(clippy::disallowed_methods, reason = "the clock that is skewed")]
+    fn now(&self) -> SystemTime {
+        let now = SystemTime::now();
+        let skew = Duration::from_secs(self.0.unsigned_abs());
+        if self.0 < 0 { now - skew } else { now + skew }
+    }
+}
+
+#[tokio::test]
+async fn another_machines_clock_does_not_matter() {
+    let server = Server::start().await;
+    for yaml in [YAML, SHARED] {
+        let store = format!("{}?prefix=p{}", server.address(), yaml.len());
+        let ahead = Process::build(CircuitRegistry::builder().wall_clock(Skewed(600)), &store, yaml).await;
+        open(&ahead, "s").await;
+        for skew in [-600, 0, 86_400] {
+            let other = Process::build(CircuitRegistry::builder().wall_clock(Skewed(skew)), &store, yaml).await;
+            let (here, there) = (ahead.breaker().view().retry_in.unwrap(), other.breaker().view().retry_in.unwrap());
+            assert!(here.abs_diff(there) < Duration::from_secs(1), "{here:?} and {there:?}, {skew} s apart");
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_cannot_be_used_costs_its_own_breaker_only() {
+    let server = Server::start().await;
+    let store = server.address();
+    let mut redis = server.look().await;
+    for yaml in [YAML, SHARED] {
+        let names = ["s", "garbage", "version", "type", "gone", "binary", "swapped"];
+        let first = Process::start(&store, yaml).await;
+        for name in names {
+            open(&first, name).await;
+        }
+        first.end().await;
+        let key = |name: &str| format!("circuit-registry:breaker:{name}");
+        let text: String = redis.get(key("version")).await.unwrap();
+        let _: () = redis.set(key("garbage"), "OK").await.unwrap();
+        let _: () = redis.set(key("version"), text.replace("\"version\":1", "\"version\":2")).await.unwrap();
+        let _: () = redis.del(key("type")).await.unwrap();
+        let _: () = redis.lpush(key("type"), "a list").await.unwrap();
+        let _: () = redis.del(key("gone")).await.unwrap();
+        let _: () = redis.set(key("binary"), b"\xff\xfe{}".as_slice()).await.unwrap();
+        let _: () = redis.set(key("swapped"), &text).await.unwrap();
+        let second = Process::start(&store, yaml).await;
+        let states = states(&second);
+        assert_eq!(states["s"], State::Open);
+        let others: Vec<_> = states.iter().filter(|(name, _)| *name != "s").collect();
+        assert!(others.iter().all(|(_, state)| **state == State::Closed), "{others:?}");
+        // And each can be stored again.
+        for name in names {
+            open(&second, name).await;
+        }
+        second.end().await;
+        let third = Process::start(&store, yaml).await;
+        for name in names {
+            assert_eq!(third.registry.breaker(name).view().state, State::Open, "{name}");
+        }
+        drop(third);
+        let _: () = redis::cmd("FLUSHALL").query_async(&mut redis).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn another_policy_starts_closed() {
+    let server = Server::start().await;
+    for yaml in [YAML, SHARED] {
+        let store = format!("{}?prefix=p{}", server.address(), yaml.len());
+        let first = Process::start(&store, yaml).await;
+        open(&first, "s").await;
+        first.end().await;
+        let second = Process::start(&store, &yaml.replace("60s", "61s")).await;
+        assert_eq!(second.state(), State::Closed);
+    }
+}
+
+#[tokio::test]
+async fn an_index_that_is_none_hides_no_configured_service() {
+    let server = Server::start().await;
+    let first = Process::start(&server.address(), SHARED).await;
+    open(&first, "s").await;
+    first.end().await;
+    let mut redis = server.look().await;
+    let _: () = redis.set("circuit-registry:index", "something else").await.unwrap();
+    let second = Process::start(&server.address(), SHARED).await;
+    assert_eq!(second.state(), State::Open);
+    second.breaker().reset();
+    second.breaker().stored().await.expect("and it is made again");
+}
