@@ -14,7 +14,7 @@ use tokio::sync::Notify;
 
 use crate::{
     books::{Books, Entry, Mark, Notice, Refusal, Ticket},
-    call::Said,
+    call::{Call, Said},
     clock::Tick,
     context::{self, CallContext},
     control::Override,
@@ -61,13 +61,13 @@ impl Breaker {
     /// # Errors
     /// [`CallError::Rejected`] if it never ran, [`CallError::TimedOut`] if it took longer than the policy or the surrounding
     /// [`CallContext`] allows, [`CallError::Upstream`] with its own error otherwise.
-    #[inline]
+    #[inline(always)] // see `call`
     pub fn call<T, E, F>(&self, work: F) -> impl Future<Output = Result<T, CallError<E>>>
     where
         F: Future<Output = Result<T, E>>,
         E: Classify,
     {
-        self.core.call(work, classified)
+        Call::new(&*self.core, work, classified)
     }
 
     /// Like [`call`](Self::call), with the verdict given by `judge`: for errors that do not classify themselves, and for
@@ -75,7 +75,7 @@ impl Breaker {
     ///
     /// # Errors
     /// As [`call`](Self::call).
-    #[inline]
+    #[inline(always)] // see `call`
     pub fn call_with<T, E, F>(
         &self,
         work: F,
@@ -84,7 +84,7 @@ impl Breaker {
     where
         F: Future<Output = Result<T, E>>,
     {
-        self.core.call(work, |result: &Result<T, E>| (judge(result), None))
+        Call::new(&*self.core, work, |result: &Result<T, E>| (judge(result), None))
     }
 
     /// Like [`call_with`](Self::call_with), where a failure may also say how long to stay away.
@@ -97,7 +97,7 @@ impl Breaker {
     where
         F: Future<Output = Result<T, E>>,
     {
-        self.core.call(work, judge)
+        Call::new(&*self.core, work, judge)
     }
 
     /// Asks for one call to start; waits for a place in the bulkhead as long as the policy says.
@@ -276,7 +276,7 @@ pub(crate) struct Receipt {
 }
 
 /// Why a call that may wait does not start now.
-enum NotNow {
+pub(crate) enum NotNow {
     Rejected(Rejection),
     /// The bulkhead is full, and there may be a place within this time.
     Queue {
@@ -398,7 +398,7 @@ impl Core {
 
     /// Asks the books; where the bulkhead is full, waits as long as the policy says and asks again from the first step.
     #[cold]
-    async fn enter_booked(&self) -> Result<Receipt, Rejection> {
+    pub(crate) async fn enter_booked(&self) -> Result<Receipt, Rejection> {
         let max_wait = match self.ask_or_queue().await {
             Ok(receipt) => return Ok(receipt),
             Err(NotNow::Rejected(rejection)) => return Err(rejection),
@@ -439,7 +439,7 @@ impl Core {
     }
 
     /// The answer of the books, or what they need to know first.
-    fn ask_once(&self) -> Result<Result<Receipt, NotNow>, Question> {
+    pub(crate) fn ask_once(&self) -> Result<Result<Receipt, NotNow>, Question> {
         let (refusal, behind) = match self.ask() {
             Ok(receipt) => return Ok(Ok(receipt)),
             Err(refused) => refused,
@@ -530,7 +530,7 @@ impl Core {
 
     // ── asking the fleet ───────────────────────────────────────────────────────────────────────────────────────────────
 
-    async fn ask_store(&self, question: Question) {
+    pub(crate) async fn ask_store(&self, question: Question) {
         let Some(link) = &self.hub.link else { return };
         match question {
             Question::Probe => ask::probe(self, link).await,

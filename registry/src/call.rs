@@ -1,20 +1,22 @@
 //! One guarded call, from admission to settlement.
 //!
-//! In good times a call reads the gate, counts, runs, reads the gate again and counts; that is all of [`Core::call`] that its
-//! users pay for. Whatever costs more — probes, limits, timeouts, waiting — is kept out of line. Guards are settled by
-//! reference and a call's rejection is built where it is returned: moving either would cost more than deciding.
+//! In good times a poll reads the gate, counts, polls the protected future, reads the gate again and counts; that is all that
+//! its users pay for. The future is written by hand so that this much is inlined where it is awaited: a result that
+//! comes back from a call out of line is copied through memory, which costs more than deciding did. Whatever is dearer anyway (probes,
+//! limits, timeouts, waiting) stays out of line.
 
 use std::{
-    future::poll_fn,
-    pin::{Pin, pin},
-    task::{Context, Poll},
+    ops::Deref,
+    pin::Pin,
+    task::{Context, Poll, ready},
     time::Duration,
 };
 
 use pin_project_lite::pin_project;
+use tokio::time::Sleep;
 
 use crate::{
-    breaker::{Core, Receipt, Way},
+    breaker::{Core, NotNow, Receipt, Way},
     clock::Tick,
     context,
     gate::Word,
@@ -25,167 +27,210 @@ use crate::{
 /// What a finished call says: its verdict, and for a failure how long the service asked to be left alone.
 pub(crate) type Said = (Verdict, Option<Duration>);
 
-impl Core {
-    /// Runs `work` behind the breaker; `judge` says what its outcome means.
-    #[inline]
-    pub(crate) async fn call<T, E, F>(
-        &self,
+/// An admission that takes time.
+type Admission<'a> = Pin<Box<dyn Future<Output = Result<Receipt, Rejection>> + Send + 'a>>;
+
+pin_project! {
+    /// `work` behind the breaker `core`; `judge` says what its outcome means. Nothing happens until it is polled.
+    #[must_use = "futures do nothing unless they are awaited"]
+    pub(crate) struct Call<'a, C: Deref<Target = Core>, F, J> {
+        core: C,
+        phase: Phase,
+        // What the gate said when it admitted the call, and when that was, if the word says that calls are timed.
+        word: Word,
+        started: Tick,
+        judge: Option<J>,
+        booked: Option<Booked<'a>>,
+        #[pin]
         work: F,
-        judge: impl FnOnce(&Result<T, E>) -> Said,
-    ) -> Result<T, CallError<E>>
-    where
-        F: Future<Output = Result<T, E>>,
-    {
-        let mut work = pin!(work);
-        let word = self.gate().read();
-        if !word.admits() || context::in_use() {
-            if let Some(retry_in) = self.refused_by_gate(word) {
-                let service = self.name.clone();
-                return Err(CallError::Rejected(Rejection::Open { service, retry_in, forced: false }));
+        #[pin]
+        alarm: Option<Sleep>,
+    }
+
+    impl<C: Deref<Target = Core>, F, J> PinnedDrop for Call<'_, C, F, J> {
+        #[inline]
+        fn drop(this: Pin<&mut Self>) {
+            if this.phase != Phase::Over {
+                this.give_up();
             }
-            return Aside { work: self.call_booked(work, judge) }.await;
         }
-        self.count(Counter::Admitted);
-        let started = if word.is_timed() { self.now() } else { Tick::ZERO };
-        let mut passing = Passing { core: self, word, started, doing: Doing::Waiting };
-        let result = poll_fn(|cx| passing.poll(work.as_mut(), cx)).await;
-        passing.end(judge(&result));
-        result.map_err(CallError::Upstream)
-    }
-
-    /// A call with everything that can be asked of one.
-    async fn call_booked<T, E, F>(
-        &self,
-        mut work: Pin<&mut F>,
-        judge: impl FnOnce(&Result<T, E>) -> Said,
-    ) -> Result<T, CallError<E>>
-    where
-        F: Future<Output = Result<T, E>>,
-    {
-        let receipt = self.enter().await?;
-        let limit = self.time_limit(&receipt);
-        let mut running = Running { core: self, receipt, doing: Doing::Waiting };
-        let work = poll_fn(|cx| running.doing.poll(work.as_mut(), cx));
-        let result = match limit {
-            None => work.await,
-            Some(after) => match tokio::time::timeout(after, work).await {
-                Ok(result) => result,
-                Err(_) => {
-                    self.count(Counter::TimedOut);
-                    running.end((Verdict::Failure, None));
-                    return Err(CallError::TimedOut { service: self.name.clone(), after });
-                }
-            },
-        };
-        running.end(judge(&result));
-        result.map_err(CallError::Upstream)
     }
 }
 
-/// What a call is doing, and so what it means if it is dropped now.
+/// How far a call has come: what it means if it is dropped now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Doing {
-    /// Between two polls: the caller gave it up.
-    Waiting,
-    /// Polling the protected future: that panicked.
+enum Phase {
+    /// Nobody was asked yet.
+    Start,
+    /// Admitted or waiting for it, and between two polls: the caller gave it up.
+    Idle,
+    /// The protected future is being polled: that panicked.
     Polling,
-    /// It has ended; nothing is left to settle.
-    Ended,
+    /// Settled, or never admitted.
+    Over,
 }
 
-impl Doing {
-    #[inline]
-    fn poll<F: Future>(&mut self, work: Pin<&mut F>, cx: &mut Context<'_>) -> Poll<F::Output> {
-        *self = Self::Polling;
-        let poll = work.poll(cx);
-        *self = Self::Waiting;
-        poll
+/// Of a call that needs more than the gate.
+enum Booked<'a> {
+    /// It waits to be admitted.
+    Waiting(Admission<'a>),
+    /// It was admitted by the books.
+    Running { receipt: Receipt, limit: Option<Duration> },
+}
+
+impl<C: Deref<Target = Core>, F, J> Call<'_, C, F, J> {
+    #[inline(always)]
+    pub(crate) fn new(core: C, work: F, judge: J) -> Self {
+        let (word, started) = (Word::new(0), Tick::ZERO);
+        Self { core, phase: Phase::Start, word, started, judge: Some(judge), booked: None, work, alarm: None }
     }
 }
 
-/// A call that passed the gate: as little as its end needs to know.
-struct Passing<'a> {
-    core: &'a Core,
-    word: Word,
-    /// When it began, if the word says that calls are timed.
-    started: Tick,
-    doing: Doing,
-}
+impl<'a, C, F, J, T, E> Future for Call<'a, C, F, J>
+where
+    C: Deref<Target = Core> + Clone + Send + 'a,
+    F: Future<Output = Result<T, E>>,
+    J: FnOnce(&Result<T, E>) -> Said,
+{
+    type Output = Result<T, CallError<E>>;
 
-impl Passing<'_> {
-    #[inline]
-    fn poll<F: Future>(&mut self, work: Pin<&mut F>, cx: &mut Context<'_>) -> Poll<F::Output> {
-        self.doing.poll(work, cx)
-    }
-
-    #[inline]
-    fn end(&mut self, (verdict, not_before): Said) {
-        if verdict == Verdict::Success && self.word.lets_success_pass() && self.core.gate().read() == self.word {
+    #[inline(always)]
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        if self.phase == Phase::Start {
+            let word = self.core.gate().read();
+            if word.admits() && !context::in_use() {
+                self.core.count(Counter::Admitted);
+                let this = self.as_mut().project();
+                *this.word = word;
+                if word.is_timed() {
+                    *this.started = this.core.now();
+                }
+            } else if let Some(retry_in) = self.core.refused_by_gate(word) {
+                *self.as_mut().project().phase = Phase::Over;
+                let service = self.core.name.clone();
+                return Poll::Ready(Err(CallError::Rejected(Rejection::Open { service, retry_in, forced: false })));
+            } else {
+                if let Err(rejection) = ready!(self.as_mut().enter(cx)) {
+                    return Poll::Ready(Err(CallError::Rejected(rejection)));
+                }
+            }
+        } else if self.booked.is_some()
+            && let Err(rejection) = ready!(self.as_mut().enter(cx))
+        {
+            return Poll::Ready(Err(CallError::Rejected(rejection)));
+        }
+        let this = self.as_mut().project();
+        *this.phase = Phase::Polling;
+        let poll = this.work.poll(cx);
+        *this.phase = Phase::Idle;
+        let Poll::Ready(result) = poll else {
+            let after = ready!(self.as_mut().out_of_time(cx));
+            return Poll::Ready(Err(CallError::TimedOut { service: self.core.name.clone(), after }));
+        };
+        let (verdict, not_before) = match this.judge.take() {
+            Some(judge) => judge(&result),
+            None => (Verdict::Neutral, None), // polled after its end, which futures may answer as they like
+        };
+        if verdict == Verdict::Success && this.word.lets_success_pass() && this.core.gate().read() == *this.word {
             // Nothing has failed in this generation: there is nothing for a success to change.
-            self.core.count(Counter::Success);
+            this.core.count(Counter::Success);
+            *this.phase = Phase::Over;
         } else {
             self.settle(verdict, not_before);
         }
-        self.doing = Doing::Ended;
+        Poll::Ready(result.map_err(CallError::Upstream))
     }
+}
 
+impl<'a, C, F, J> Call<'a, C, F, J>
+where
+    C: Deref<Target = Core> + Clone + Send + 'a,
+{
+    /// Asks the books, or goes on waiting for them.
     #[cold]
-    fn settle(&self, verdict: Verdict, not_before: Option<Duration>) {
-        let started = self.word.is_timed().then_some(self.started);
-        let receipt = Receipt { way: Way::Gate(self.word), started, expires: None };
-        self.core.settle(&receipt, verdict, not_before);
-    }
-}
-
-impl Drop for Passing<'_> {
-    #[inline]
-    fn drop(&mut self) {
-        match self.doing {
-            Doing::Ended => {}
-            Doing::Waiting => self.settle(Verdict::Neutral, None),
-            Doing::Polling => self.settle(Verdict::Failure, None),
+    #[inline(never)]
+    fn enter(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<(), Rejection>> {
+        let mut this = self.project();
+        let answer = match this.booked {
+            Some(Booked::Running { .. }) => return Poll::Ready(Ok(())),
+            Some(Booked::Waiting(admission)) => ready!(admission.as_mut().poll(cx)),
+            None => match this.core.ask_once() {
+                Ok(Ok(receipt)) => Ok(receipt),
+                Ok(Err(NotNow::Rejected(rejection))) => Err(rejection),
+                // The bulkhead is full, or the store must be asked first. Whoever is refused took nothing, and may ask again.
+                not_yet => {
+                    let (core, question) = (this.core.clone(), not_yet.err());
+                    let mut admission: Admission<'a> = Box::pin(async move {
+                        if let Some(question) = question {
+                            core.ask_store(question).await;
+                        }
+                        core.enter_booked().await
+                    });
+                    let poll = admission.as_mut().poll(cx);
+                    *this.booked = Some(Booked::Waiting(admission));
+                    *this.phase = Phase::Idle;
+                    ready!(poll)
+                }
+            },
+        };
+        match answer {
+            Ok(receipt) => {
+                let limit = this.core.time_limit(&receipt);
+                this.alarm.set(limit.map(tokio::time::sleep));
+                *this.booked = Some(Booked::Running { receipt, limit });
+                *this.phase = Phase::Idle;
+                Poll::Ready(Ok(()))
+            }
+            Err(rejection) => {
+                *this.phase = Phase::Over;
+                Poll::Ready(Err(rejection))
+            }
         }
     }
 }
 
-/// A call that the books admitted.
-struct Running<'a> {
-    core: &'a Core,
-    receipt: Receipt,
-    doing: Doing,
-}
-
-impl Running<'_> {
-    fn end(&mut self, (verdict, not_before): Said) {
-        self.doing = Doing::Ended;
-        self.core.settle(&self.receipt, verdict, not_before);
+impl<C: Deref<Target = Core>, F, J> Call<'_, C, F, J> {
+    /// The protected future is not ready. Ready when its time is up, and then settled.
+    #[inline(never)]
+    fn out_of_time(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Duration> {
+        let this = self.as_mut().project();
+        let Some(alarm) = this.alarm.as_pin_mut() else { return Poll::Pending };
+        ready!(alarm.poll(cx));
+        let after = match this.booked {
+            Some(Booked::Running { limit: Some(limit), .. }) => *limit,
+            _ => Duration::ZERO,
+        };
+        this.core.count(Counter::TimedOut);
+        self.settle(Verdict::Failure, None);
+        Poll::Ready(after)
     }
-}
-
-impl Drop for Running<'_> {
-    fn drop(&mut self) {
-        match self.doing {
-            Doing::Ended => {}
-            Doing::Waiting => self.end((self.core.dropped(&self.receipt), None)),
-            Doing::Polling => self.end((Verdict::Failure, None)),
-        }
-    }
-}
-
-pin_project! {
-    /// A future that is polled out of line, so that what is rare does not weigh on what is not.
-    struct Aside<F> {
-        #[pin]
-        work: F,
-    }
-}
-
-impl<F: Future> Future for Aside<F> {
-    type Output = F::Output;
 
     #[cold]
     #[inline(never)]
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
-        self.project().work.poll(cx)
+    fn settle(self: Pin<&mut Self>, verdict: Verdict, not_before: Option<Duration>) {
+        let this = self.project();
+        *this.phase = Phase::Over;
+        match this.booked.take() {
+            None => {
+                let started = this.word.is_timed().then_some(*this.started);
+                let receipt = Receipt { way: Way::Gate(*this.word), started, expires: None };
+                this.core.settle(&receipt, verdict, not_before);
+            }
+            Some(Booked::Running { receipt, .. }) => drop(this.core.settle(&receipt, verdict, not_before)),
+            Some(Booked::Waiting(_)) => {}
+        }
+    }
+
+    /// Dropped before its end.
+    #[cold]
+    #[inline(never)]
+    fn give_up(self: Pin<&mut Self>) {
+        let verdict = match (self.phase, &self.booked) {
+            (Phase::Start | Phase::Over, _) => return,
+            (Phase::Polling, _) => Verdict::Failure,
+            (Phase::Idle, Some(Booked::Running { receipt, .. })) => self.core.dropped(receipt),
+            (Phase::Idle, _) => Verdict::Neutral,
+        };
+        self.settle(verdict, None);
     }
 }

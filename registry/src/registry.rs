@@ -21,6 +21,7 @@ use hashbrown::{DefaultHashBuilder, HashTable};
 
 use crate::{
     breaker::{Breaker, Core},
+    call::Call,
     clock::{SystemWallClock, WallClock},
     config::BreakersConfig,
     event::{EventKind, LogObserver, Observer},
@@ -79,6 +80,7 @@ struct Dynamic {
 }
 
 /// A breaker found by name: borrowed where it is configured, so that the look-up touches no reference count.
+#[derive(Clone)]
 enum Found<'a> {
     Configured(&'a Core),
     Dynamic(Arc<Core>),
@@ -86,6 +88,7 @@ enum Found<'a> {
 
 impl Deref for Found<'_> {
     type Target = Core;
+    #[inline]
     fn deref(&self) -> &Core {
         match self {
             Self::Configured(core) => core,
@@ -130,7 +133,8 @@ impl CircuitRegistry {
     ///
     /// # Errors
     /// As [`Breaker::call`].
-    pub async fn call<T, E, F>(&self, service: &str, work: F) -> Result<T, CallError<E>>
+    #[inline(always)] // see `call`
+    pub fn call<T, E, F>(&self, service: &str, work: F) -> impl Future<Output = Result<T, CallError<E>>>
     where
         F: Future<Output = Result<T, E>>,
         E: Classify,
@@ -139,7 +143,7 @@ impl CircuitRegistry {
             Some(core) => Found::Configured(core),
             None => Found::Dynamic(self.shared.dynamic(service)),
         };
-        core.call(work, crate::breaker::classified).await
+        Call::new(core, work, crate::breaker::classified)
     }
 
     /// Goes by `config` from now on. Every breaker keeps its state, deadline, generation and evidence; only what `config` changes
