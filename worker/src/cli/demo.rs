@@ -1,12 +1,12 @@
 //! `osint demo`: what a source that is down costs an investigation. Everything it needs it starts itself, and ends itself.
 
-use std::{io::stderr, time::Duration};
+use std::{collections::BTreeSet, io::stderr, slice, time::Duration};
 
 use circuit_registry::{BreakersConfig, CircuitRegistry, State};
 use clap::Args;
 use osint_activities::{catalog, model::Subject};
 use temporalio_client::Client;
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 
 use super::say;
 use crate::{
@@ -16,14 +16,18 @@ use crate::{
     run::{Settings, TASK_QUEUE, run_until, told_to_end},
     stack::{FaultArg, Stack},
     starter::Investigation,
+    workflow::plan,
 };
 
-/// Runs of each kind that are timed; the median is reported.
+/// Runs of each kind that are timed. The fastest is reported: whatever else the machine does only ever makes one slower.
 const TIMED: usize = 3;
 
 /// Runs that a breaker may take to open. A question has three attempts, so five is one for each failure of `fail_max: 5`
 /// even if something else ends its attempts early.
 const UNTIL_OPEN: usize = 5;
+
+/// Before each run. Some sources may be asked once a second; runs without a pause would time that limit and nothing else.
+const PAUSE: Duration = Duration::from_millis(1_050);
 
 /// How much longer an investigation may take while a source is down, once its breaker is open.
 const ALLOWED: f64 = 1.2;
@@ -53,17 +57,13 @@ impl Demo {
     /// Runs the demo from start to end.
     pub(super) async fn run(self, breakers: BreakersConfig) -> Result<(), Exit> {
         let began = Instant::now();
-        let source = catalog::source(&self.fault.source).ok_or_else(|| {
-            let names: Vec<_> = catalog::sources().iter().map(|source| source.name).collect();
-            Exit::user(format!("there is no source '{}'", self.fault.source))
-                .hint(format!("one of {}", names.join(", ")))
-        })?;
+        let breaker = self.breaker()?;
         say(format_args!("starting a Temporal server, simulated sources and a worker …"));
         let stack = tokio::select! {
-            stack = Stack::start(DevServerOptions::default(), &[]) => stack?,
+            stack = Stack::start(DevServerOptions::default(), slice::from_ref(&self.fault)) => stack?,
             signal = told_to_end() => return signal.and(Err(Exit::interrupted())),
         };
-        let outcome = self.investigate(&stack, source.breaker, breakers).await;
+        let outcome = self.investigate(&stack, &breaker, breakers).await;
         stack.stop().await;
         let Outcome { healthy, outage, report } = outcome?;
         super::print_report(&report, self.json)?;
@@ -75,6 +75,18 @@ impl Demo {
         }
         say(format_args!("done in {:.1} s; nothing is left running", began.elapsed().as_secs_f64()));
         Ok(())
+    }
+
+    /// The breaker of the source that goes down, which must be one that is asked about the company of the demo.
+    fn breaker(&self) -> Result<String, Exit> {
+        let questions = plan(equinor(), catalog::operations()).questions;
+        let asked = questions.iter().find(|question| question.source == self.fault.source);
+        asked.map(|question| question.breaker.clone()).ok_or_else(|| {
+            let names: BTreeSet<_> = questions.into_iter().map(|question| question.source).collect();
+            let names = names.into_iter().collect::<Vec<_>>().join(", ");
+            Exit::user(format!("no source '{}' is asked about the company of the demo", self.fault.source))
+                .hint(format!("one of {names}"))
+        })
     }
 
     async fn investigate(&self, stack: &Stack, breaker: &str, breakers: BreakersConfig) -> Result<Outcome, Exit> {
@@ -101,6 +113,8 @@ impl Demo {
         let FaultArg { source, fault } = &self.fault;
         let subject = equinor();
 
+        // It was set at the start only to be refused early if there were no such fault.
+        stack.simulator.clear(source).await.map_err(Exit::ours)?;
         say(format_args!("\n{}", paint.bold("1  every source is healthy")));
         follow(client, &subject, paint).await?;
         let healthy = timed(client, &subject).await?;
@@ -146,27 +160,28 @@ fn equinor() -> Subject {
 
 /// One investigation with its progress.
 async fn follow(client: &Client, subject: &Subject, paint: Paint) -> Result<Report, Exit> {
+    sleep(PAUSE).await;
     let investigation = Investigation::start(client, TASK_QUEUE, subject.clone()).await?;
     investigation.follow(|each| say(format_args!("{}", step(each, paint)))).await
 }
 
-/// The median time of some investigations, without the queries that progress takes.
+/// The time of the fastest of some investigations, without the queries that progress takes.
 async fn timed(client: &Client, subject: &Subject) -> Result<Duration, Exit> {
-    let mut times = Vec::with_capacity(TIMED);
+    let mut fastest = Duration::MAX;
     for _ in 0..TIMED {
+        sleep(PAUSE).await;
         let start = Instant::now();
         Investigation::start(client, TASK_QUEUE, subject.clone()).await?.report().await?;
-        times.push(start.elapsed());
+        fastest = fastest.min(start.elapsed());
     }
-    times.sort_unstable();
-    Ok(times[TIMED / 2])
+    Ok(fastest)
 }
 
 fn times(healthy: Duration, outage: Duration) -> String {
     let ratio = outage.as_secs_f64() / healthy.as_secs_f64();
     let judged = if ratio <= ALLOWED { "within" } else { "above" };
     format!(
-        "  healthy {} ms, one source down {} ms (medians of {TIMED}): ratio {ratio:.2}, {judged} the {ALLOWED} allowed",
+        "  healthy {} ms, one source down {} ms (fastest of {TIMED} each): ratio {ratio:.2}, {judged} the {ALLOWED} allowed",
         healthy.as_millis(),
         outage.as_millis()
     )
