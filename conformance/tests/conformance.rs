@@ -16,9 +16,9 @@ fn outcomes() -> Vec<Outcome> {
 }
 
 #[test]
-fn ours_fails_no_case() {
+fn ours_passes_every_case() {
     for (case, outcome) in CASES.iter().zip(outcomes()) {
-        assert!(!matches!(outcome, Outcome::Fail(_)), "{} {}, {}: {outcome:?}", case.group, case.key, case.demand);
+        assert_eq!(outcome, Outcome::Pass, "{} {}, {}", case.group, case.key, case.demand);
     }
 }
 

@@ -1,5 +1,6 @@
 //! Ours: on tokio's paused clock, through `Breaker::call` like any user.
 
+mod fleet;
 mod own;
 
 use std::{
@@ -40,8 +41,8 @@ impl Adapter for Ours {
         Clock::Virtual
     }
 
-    fn lacks(&self, feature: Feature) -> Option<&'static str> {
-        (feature == Feature::Snapshot).then_some(super::why::SNAPSHOT)
+    fn lacks(&self, _: Feature) -> Option<&'static str> {
+        None
     }
 
     fn build(&self, policy: &Policy, _speed: u32) -> Box<dyn Guard> {

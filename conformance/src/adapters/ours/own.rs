@@ -13,17 +13,19 @@ use std::{
 
 use circuit_registry::{Breaker, BreakersConfig, CallContext, Override, State, WallClock};
 
-use super::World;
+use super::{World, fleet};
 use crate::{contract::Sick, speed::once};
 
-type Result = std::result::Result<(), String>;
+pub(super) type Result = std::result::Result<(), String>;
 
 /// Group, key and code of a case.
 type Case = (&'static str, &'static str, fn() -> Result);
 
 const CASES: &[Case] = &[
     ("Time", "a", wall_clock_set_back),
+    ("Time", "b", fleet::a_day_of_uptime),
     ("Time", "c", ten_thousand_failed_probes),
+    ("Time", "e", fleet::a_clock_ten_minutes_ahead),
     ("Metrics", "b", every_service_has_its_series),
     ("Metrics", "d", counters_go_on_after_a_reload),
     ("Control", "c", observe_only),
@@ -33,19 +35,22 @@ const CASES: &[Case] = &[
     ("Config", "d", a_hundred_thousand_names),
     ("Composition", "a", a_rejection_costs_no_retry_token),
     ("Composition", "b", a_hundred_jittered_openings),
+    ("Fleet", "c", fleet::an_opening_observed_late),
+    ("Fleet", "d", fleet::a_lost_key),
+    ("Fleet", "e", fleet::a_half_open_snapshot),
 ];
 
 pub(super) fn run(group: &str, key: &str) -> Option<Result> {
     CASES.iter().find(|case| (case.0, case.1) == (group, key)).map(|case| case.2())
 }
 
-fn same<T: PartialEq + Debug>(what: &str, expected: T, observed: T) -> Result {
+pub(super) fn same<T: PartialEq + Debug>(what: &str, expected: T, observed: T) -> Result {
     if expected == observed { Ok(()) } else { Err(format!("{what}: expected {expected:?}, observed {observed:?}")) }
 }
 
 const BASE: &str = "{ fail_max: 3, reset_timeout: 60s }";
 
-fn seconds(count: u64) -> Duration {
+pub(super) fn seconds(count: u64) -> Duration {
     Duration::from_secs(count)
 }
 
