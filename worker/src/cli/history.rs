@@ -1,6 +1,6 @@
 //! `osint history`: what happened in a workflow, as a file that a replay test reads.
 
-use std::{io::Write, path::PathBuf};
+use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use temporalio_client::{
@@ -51,7 +51,7 @@ impl History {
         let json = handle.fetch_history(WorkflowFetchHistoryOptions::default()).to_json().await;
         let json = json.map_err(|error| unreadable(&workflow_id, &error))?;
         let Some(file) = output else {
-            return std::io::stdout().write_all(&json).map_err(|error| Exit::ours(format!("cannot write: {error}")));
+            return super::print(&String::from_utf8_lossy(&json));
         };
         std::fs::write(&file, json).map_err(|error| Exit::user(format!("cannot write {}: {error}", file.display())))
     }
