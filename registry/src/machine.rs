@@ -412,7 +412,7 @@ impl Machine {
     /// the open time. Evidence stays. Whoever observes an opening never restarts its cool-down: the deadline is the opening's own.
     pub(crate) fn adopt_open(&mut self, deadline: Tick, openings: u32, cause: Cause, now: Tick) -> Option<Transition> {
         let from = self.state(now);
-        self.openings = openings.max(1);
+        self.openings = openings;
         self.enter_open(now, deadline, cause);
         let to = self.state(now);
         let open_for = (to == State::Open).then(|| deadline.since(now));
