@@ -9,9 +9,12 @@ use std::{
     time::Duration,
 };
 
-use circuit_registry::{Breaker, BreakersConfig, CallError, CircuitRegistry, Override, Permit, Rejection};
+use circuit_registry::{
+    Breaker, BreakersConfig, CallError, CircuitRegistry, Override, Permit, Rejection, store::MemoryStore,
+};
 use futures::channel::oneshot;
 use proptest::{collection::vec, option, prelude::*, sample::select};
+use tokio::task::JoinHandle;
 
 use crate::{
     Mode, Verdict, config,
@@ -61,6 +64,8 @@ enum Op {
     Hold(Mode, u8, Option<u64>),
     Release(Option<u8>),
     Reset,
+    /// The process ends in order and another one takes over.
+    Restart,
 }
 
 fn op() -> impl Strategy<Value = Op> {
@@ -82,6 +87,7 @@ fn op() -> impl Strategy<Value = Op> {
         2 => (forced, 0..2_u8, option::of(1..40_u64)).prop_map(|(mode, who, lasting)| Op::Hold(mode, who, lasting)),
         3 => option::of(0..2_u8).prop_map(Op::Release),
         1 => Just(Op::Reset),
+        1 => Just(Op::Restart),
     ]
 }
 
@@ -124,8 +130,34 @@ fn poll(call: &mut Pin<Box<dyn Future<Output = Answered>>>) -> Poll<Answered> {
     call.as_mut().poll(&mut Context::from_waker(Waker::noop()))
 }
 
-struct World {
+/// A process: a registry that remembers itself in the store.
+struct Process {
     registry: CircuitRegistry,
+    stop: oneshot::Sender<()>,
+    keeper: JoinHandle<()>,
+}
+
+impl Process {
+    async fn start(config: BreakersConfig, store: &MemoryStore) -> Self {
+        let registry = CircuitRegistry::builder().config(config).store(store.clone()).log(false).build();
+        let (stop, stopped) = oneshot::channel::<()>();
+        let keeper = tokio::spawn(registry.restore().await.run(async {
+            let _ = stopped.await;
+        }));
+        Self { registry, stop, keeper }
+    }
+
+    async fn end(self) {
+        drop(self.stop);
+        self.keeper.await.expect("the keeper ends in order");
+    }
+}
+
+struct World {
+    process: Process,
+    store: MemoryStore,
+    /// Which of the configurations is in force.
+    configured: usize,
     breaker: Breaker,
     configs: Vec<BreakersConfig>,
     model: Model,
@@ -138,14 +170,17 @@ struct World {
 }
 
 impl World {
-    fn new(policies: &[String]) -> Self {
+    async fn new(policies: &[String]) -> Self {
         let configs: Vec<_> = policies.iter().map(|yaml| config(yaml)).collect();
-        let registry = CircuitRegistry::builder().config(configs[0].clone()).log(false).build();
+        let store = MemoryStore::new();
+        let process = Process::start(configs[0].clone(), &store).await;
         Self {
-            breaker: registry.breaker("s"),
+            breaker: process.registry.breaker("s"),
+            configured: 0,
+            store,
             model: Model::new(&configs[0].policy("s")),
             timeout: configs[0].policy("s").timeout,
-            registry,
+            process,
             configs,
             start: tokio::time::Instant::now(),
             started: 0,
@@ -198,6 +233,14 @@ impl World {
         self.late += u64::from(settlement == crate::Settlement::Late);
     }
 
+    fn cancel(&mut self, call: usize) {
+        if let Some(started) = self.flights.remove(&call) {
+            drop(started.flight);
+            let outlived = started.expires.is_some_and(|end| self.now() >= end);
+            self.ended(call, if outlived { Verdict::Failure } else { Verdict::Neutral });
+        }
+    }
+
     async fn step(&mut self, op: &Op) -> Result<(), TestCaseError> {
         let now = self.now();
         match op {
@@ -236,11 +279,9 @@ impl World {
                 }
             }
             Op::Cancel(which) => {
-                let Some(id) = self.pick(*which) else { return Ok(()) };
-                let Some(started) = self.flights.remove(&id) else { return Ok(()) };
-                drop(started.flight);
-                let outlived = started.expires.is_some_and(|end| now >= end);
-                self.ended(id, if outlived { Verdict::Failure } else { Verdict::Neutral });
+                if let Some(id) = self.pick(*which) {
+                    self.cancel(id);
+                }
             }
             Op::Panic(which) => {
                 let Some(id) = self.pick(*which) else { return Ok(()) };
@@ -263,10 +304,11 @@ impl World {
                 self.time_out()?;
             }
             Op::Reload(to) => {
-                let new = self.configs[to % self.configs.len()].clone();
+                self.configured = to % self.configs.len();
+                let new = self.configs[self.configured].clone();
                 self.model.reload(&new.policy("s"), now);
                 self.timeout = new.policy("s").timeout;
-                self.registry.apply(new);
+                self.process.registry.apply(new);
             }
             Op::Hold(mode, who, lasting) => {
                 let lasting = lasting.map(|tenths| Duration::from_millis(tenths * 100));
@@ -288,6 +330,19 @@ impl World {
             Op::Reset => {
                 self.breaker.reset();
                 self.model.reset();
+            }
+            Op::Restart => {
+                // The end of a process is the end of its calls, and some have outlived their timeout.
+                while let Some(id) = self.pick(0) {
+                    self.cancel(id);
+                }
+                let new = Process::start(BreakersConfig::default(), &MemoryStore::new()).await;
+                std::mem::replace(&mut self.process, new).end().await;
+                self.process = Process::start(self.configs[self.configured].clone(), &self.store).await;
+                prop_assert_eq!(self.now(), now, "nothing of this takes time");
+                self.breaker = self.process.registry.breaker("s");
+                self.model.restart(self.breaker.view().generation, now);
+                (self.rejections, self.late) = (0, 0);
             }
         }
         Ok(())
@@ -335,7 +390,7 @@ proptest! {
     fn whole_calls_agree_with_the_contract(policies in vec(policy(), 1..4), ops in vec(op(), 1..80)) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().expect("a runtime");
         runtime.block_on(async {
-            let mut world = World::new(&policies);
+            let mut world = World::new(&policies).await;
             for op in &ops {
                 world.step(op).await?;
                 world.compare(op)?;

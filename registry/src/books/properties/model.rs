@@ -384,6 +384,25 @@ impl Model {
         }
     }
 
+    /// The process ends, and another one goes on from what it remembers: an opening for the rest of its time, overrides until
+    /// their end. Calls in flight and evidence are gone. The new process numbers its generations anew, from `generation`.
+    #[allow(dead_code, reason = "the books alone have no store")]
+    pub(crate) fn restart(&mut self, generation: u64, now: At) {
+        self.phase = match self.phase {
+            Phase::Closed => Phase::Closed,
+            Phase::HalfOpen { .. } => Phase::Open { deadline: now },
+            Phase::Open { deadline } => {
+                let most = self.policy.open.max.max(self.policy.throttle_max);
+                Phase::Open { deadline: deadline.clamp(now, now + most) }
+            }
+        };
+        self.holds.retain(|h| h.ends.is_none_or(|end| now < end));
+        self.calls.clear();
+        self.evidence.clear();
+        self.consecutive = 0;
+        self.generation = generation;
+    }
+
     /// Whoever is in flight is late; a half-open breaker is open and due.
     fn disown(&mut self, now: At) {
         self.generation += 1;
