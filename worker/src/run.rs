@@ -2,12 +2,13 @@
 
 use std::{net::SocketAddr, path::PathBuf, pin::pin, sync::Arc, time::Duration};
 
-use circuit_registry::{CircuitRegistry, temporal::CircuitInterceptor};
+use circuit_registry::{CircuitRegistry, Keeper, temporal::CircuitInterceptor};
 use osint_activities::activity::Activities;
 use temporalio_client::Client;
 use temporalio_sdk::{Worker, WorkerOptions};
 use tokio::{
     signal::unix::{SignalKind, signal},
+    sync::oneshot,
     task::JoinSet,
     time::{MissedTickBehavior, interval, timeout},
 };
@@ -59,6 +60,8 @@ where
     S: Future<Output = Result<T, Exit>>,
 {
     let (metrics, runtime) = Metrics::start(&registry)?;
+    // Before the first task is taken: what was open stays open.
+    let kept = Kept::spawn(registry.restore().await);
     let pulse = Pulse::default();
     let admin = match settings.admin {
         None => None,
@@ -91,7 +94,10 @@ where
     turns.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let outcome = loop {
         tokio::select! {
-            ended = &mut running => return Err(ended_early(ended)),
+            ended = &mut running => {
+                kept.end().await;
+                return Err(ended_early(ended));
+            }
             outcome = &mut script => break outcome,
             _ = turns.tick() => pulse.beat(),
         }
@@ -104,7 +110,29 @@ where
         Ok(Err(error)) => tracing::warn!(%error, "the worker did not end well"),
         Err(_) => tracing::warn!("the worker did not end in time; its tasks will be retried elsewhere"),
     }
+    kept.end().await;
     outcome
+}
+
+/// The keeper of the breakers' store, at work.
+struct Kept {
+    stop: oneshot::Sender<()>,
+    task: JoinSet<()>,
+}
+
+impl Kept {
+    fn spawn(keeper: Keeper) -> Self {
+        let (stop, stopped) = oneshot::channel();
+        let mut task = JoinSet::new();
+        task.spawn(keeper.run(async { drop(stopped.await) }));
+        Self { stop, task }
+    }
+
+    /// Stores what is left to store.
+    async fn end(mut self) {
+        drop(self.stop);
+        self.task.join_next().await;
+    }
 }
 
 fn ended_early(ended: Result<(), temporalio_sdk::WorkerRunError>) -> Exit {

@@ -80,6 +80,7 @@ fn something_that_is_not_temporal_is_not_taken_for_it() {
 fn an_address_that_is_none_is_the_users_mistake() {
     fails(&["worker", "--address", "nowhere:port"], 2, &["nowhere:port", "host:port"]);
     fails(&["worker", "--admin", "nowhere"], 2, &["--admin"]);
+    fails(&["worker", "--store", "elsewhere"], 2, &["--store", "file:PATH", "redis://"]);
 }
 
 #[test]

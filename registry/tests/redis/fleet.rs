@@ -17,8 +17,12 @@ async fn fleet<const N: usize>(server: &Server, yaml: &str) -> [Process; N] {
     }
     let listening = || async {
         let mut redis = server.look().await;
-        let count: (String, usize) =
-            redis::cmd("PUBSUB").arg("NUMSUB").arg("circuit-registry:events").query_async(&mut redis).await.unwrap();
+        let count: (String, usize) = redis::cmd("PUBSUB")
+            .arg("NUMSUB")
+            .arg("circuit-registry:events")
+            .query_async(&mut redis)
+            .await
+            .expect("it answers");
         count.1 >= N
     };
     while !listening().await {

@@ -2,7 +2,7 @@
 
 use std::{net::SocketAddr, time::Duration};
 
-use circuit_registry::CircuitRegistry;
+use circuit_registry::{CircuitRegistry, store};
 use clap::Args;
 
 use super::{Thresholds, say};
@@ -15,6 +15,9 @@ use crate::{
 
 /// Where the admin server listens, unless told otherwise.
 pub(super) const ADMIN: &str = "127.0.0.1:9464";
+
+/// Where breakers are remembered, unless told otherwise.
+const STORE: &str = "file:breakers.state";
 
 /// Arguments of `osint worker`.
 #[derive(Debug, Args)]
@@ -30,6 +33,10 @@ pub(super) struct WorkerCommand {
     /// Where to serve /metrics, /live, /ready and /breakers
     #[arg(long, value_name = "ADDRESS:PORT", default_value = ADMIN, env = "OSINT_ADMIN")]
     admin: SocketAddr,
+    /// Where breakers are remembered, and shared with other workers: `memory` (not at all), `file:PATH` (one worker), or
+    /// `redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE][?prefix=NAME]`, `rediss://…` with TLS
+    #[arg(long, value_name = "STORE", default_value = STORE, env = "OSINT_STORE", hide_env_values = true)]
+    store: String,
     /// Seconds that running activities may go on after the worker was told to end
     #[arg(long, value_name = "SECONDS", default_value_t = 10, env = "OSINT_GRACE")]
     grace: u64,
@@ -40,7 +47,8 @@ pub(super) struct WorkerCommand {
 impl WorkerCommand {
     /// Runs a worker until a signal ends it.
     pub(super) async fn run(self, thresholds: Thresholds) -> Result<(), Exit> {
-        let registry = CircuitRegistry::new(thresholds.config);
+        let store = store::open(&self.store).map_err(|error| Exit::user(format!("--store: {error}")))?;
+        let registry = CircuitRegistry::builder().config(thresholds.config).store(store).build();
         let _ = CircuitRegistry::set_global(registry.clone());
         let activities = activities(&registry, |name| std::env::var(name).ok())?;
         let client = connect(&self.target).await?;

@@ -1,0 +1,62 @@
+//! Measures what `docs/fleet.md` promises, in one run: with a real Redis, with worker processes of its own, and with an upstream that
+//! dies and recovers. It prints one line for each promise and fails if one is not kept.
+//!
+//! ```text
+//! cargo run --release -p circuit-registry --features redis --example fleet_numbers
+//! ```
+
+mod calls;
+mod fleet;
+#[expect(dead_code, reason = "shared with the tests, which use all of it")]
+#[path = "../../tests/redis/proxy.rs"]
+mod proxy;
+mod restore;
+#[expect(dead_code, reason = "shared with the tests, which use all of it")]
+#[path = "../../tests/redis/server.rs"]
+mod server;
+mod worker;
+
+use std::{env, process::ExitCode, time::Duration};
+
+use circuit_registry::{BreakersConfig, CircuitRegistry, RegistryBuilder, store};
+
+/// What must come comes within this time.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+fn main() -> ExitCode {
+    // Rejections are told by numbers here, not by log lines.
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");
+    match env::var(worker::SETTING) {
+        Ok(setting) => {
+            runtime.block_on(worker::run(&setting));
+            ExitCode::SUCCESS
+        }
+        Err(_) => runtime.block_on(measure()),
+    }
+}
+
+async fn measure() -> ExitCode {
+    let mut report = Report { kept: true };
+    calls::measure(&mut report).await;
+    restore::measure(&mut report).await;
+    fleet::outage(&mut report).await;
+    fleet::kills(&mut report).await;
+    if report.kept { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// One line for each promise.
+struct Report {
+    kept: bool,
+}
+
+impl Report {
+    fn line(&mut self, what: &str, measured: &str, promised: &str, kept: bool) {
+        self.kept &= kept;
+        println!("{} {what:<58} {measured:>18}   {promised}", if kept { "ok  " } else { "MISS" });
+    }
+}
+
+fn registry(builder: RegistryBuilder, setting: &str, yaml: &str) -> CircuitRegistry {
+    let config = BreakersConfig::from_yaml(yaml).expect("valid configuration");
+    builder.config(config).log(false).store(store::open(setting).expect("a valid setting")).build()
+}
