@@ -19,7 +19,7 @@ use crate::{BreakersConfig, SystemWallClock};
 fn explore(yaml: &str, model: impl Fn(Breaker) + Send + Sync + 'static) {
     // Out here, since loom's threads have small stacks.
     let policy = BreakersConfig::from_yaml(&format!("defaults: {yaml}")).unwrap().policy("s");
-    let hub = Shared::new(Hub::new(Vec::new(), Shared::new(SystemWallClock), false, 0));
+    let hub = Shared::new(Hub::new(Vec::new(), Shared::new(SystemWallClock), false, 0, None));
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(3);
     builder.check(move || model(Breaker::new(Shared::new(Core::new("s".into(), policy.clone(), hub.clone())))));
