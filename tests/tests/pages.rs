@@ -45,8 +45,8 @@ fn every_chore_that_is_named_exists() {
         let text = text(&page);
         let chores =
             text.split("make ").skip(1).filter_map(|rest| rest.split(|c: char| !c.is_ascii_lowercase()).next());
-        // In prose, "make" is a verb; in code it follows a back-tick, a prompt or the start of a line.
-        let code = text.split("make ").map(|before| before.ends_with(['`', '\n']) || before.ends_with("$ "));
+        // In prose, "make" is a verb; in code it follows a back-tick or a prompt.
+        let code = text.split("make ").map(|before| before.ends_with('`') || before.ends_with("$ "));
         for (chore, _) in chores.zip(code).filter(|(chore, code)| *code && !chore.is_empty()) {
             assert!(makefile.contains(&format!("\n{chore}:")), "{}: there is no `make {chore}`", page.display());
             named += 1;
