@@ -107,7 +107,7 @@ pub fn lookups() -> Vec<Subject> {
         .into_iter()
         .map(|services| {
             let registry = registry(&many(services));
-            let name = format!("service-{:05}", services / 2);
+            let name = format!("s{:05}", services / 2);
             Subject::new(format!("registry.call, {services} services"), Form::Future, Scene::Closed, move |n| {
                 awaited!(n, registry.call(black_box(&name), work()))
             })
@@ -124,7 +124,7 @@ pub fn lookups() -> Vec<Subject> {
 pub fn many(services: usize) -> String {
     let mut yaml = String::from("services:\n");
     for service in 0..services {
-        writeln!(yaml, "  service-{service:05}: {CONSECUTIVE}").expect("a string takes everything");
+        writeln!(yaml, "  s{service:05}: {CONSECUTIVE}").expect("a string takes everything");
     }
     yaml
 }
