@@ -145,7 +145,7 @@ async fn every_step_of_a_call_is_told_in_its_order() {
 fn the_events_of_a_breaker_come_in_the_order_they_happened() {
     const THREADS: usize = 4;
     let (registry, heard) = Heard::of(
-        "defaults: { fail_max: 2, reset_timeout: 1ms, half_open: { permits: 2, max_wait: 1h } }\nservices: { a: {}, b: {} }",
+        "defaults: { fail_max: 2, reset_timeout: 1us, half_open: { permits: 2, max_wait: 1h } }\nservices: { a: {}, b: {} }",
     );
     let barrier = Barrier::new(THREADS);
     thread::scope(|scope| {

@@ -28,7 +28,7 @@ proptest! {
     #[test]
     fn probes_of_a_generation_never_exceed_the_permits_and_every_call_is_counted_once(permits in 1..4_u64, seed in any::<u64>()) {
         let registry = CircuitRegistry::new(config(&format!(
-            "services: {{ s: {{ fail_max: 2, reset_timeout: 1ms, half_open: {{ permits: {permits}, max_wait: 1h }} }} }}"
+            "services: {{ s: {{ fail_max: 2, reset_timeout: 1us, half_open: {{ permits: {permits}, max_wait: 1h }} }} }}"
         )));
         let breaker = registry.breaker("s");
         let (probes, barrier) = (Mutex::new(HashMap::new()), Barrier::new(THREADS as usize));
