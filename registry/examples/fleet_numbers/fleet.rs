@@ -8,7 +8,7 @@ use tokio::time::{Instant, sleep};
 use crate::{
     PATIENCE, Report, registry,
     server::Server,
-    worker::{FAIL_MAX, INTERVAL, LEASE, Upstream, Worker, micros},
+    worker::{CALLERS, FAIL_MAX, INTERVAL, LEASE, Upstream, Worker, micros},
 };
 
 const WORKERS: usize = 8;
@@ -24,13 +24,20 @@ pub(crate) async fn outage(report: &mut Report) {
     let workers: Vec<_> = (0..WORKERS).map(|_| Worker::start(&server.address(), upstream.port)).collect();
     sleep(Duration::from_secs(2)).await;
     let start = Instant::now();
-    let in_flight = upstream.die();
+    upstream.die();
     sleep(INTERVAL / 2).await;
-    let at_first = upstream.asked().len();
-    let most = FAIL_MAX + in_flight as usize;
-    let what = format!("{WORKERS} workers, calls received by an upstream that dies");
-    let promised = format!("at most {FAIL_MAX} + {in_flight} in flight");
-    report.line(&what, &at_first.to_string(), &promised, at_first <= most);
+    let first = upstream.asked();
+    let most = FAIL_MAX + WORKERS * CALLERS;
+    let what = format!("{WORKERS} workers, calls to an upstream that dies");
+    let promised = format!("at most {FAIL_MAX} + 1 in flight of each of {} callers", WORKERS * CALLERS);
+    report.line(&what, &first.len().to_string(), &promised, first.len() <= most);
+    let enough = upstream.enough().unwrap_or(start);
+    let late = first.iter().filter(|at| **at > enough).count();
+    let spread = first.last().map_or(Duration::ZERO, |last| last.saturating_duration_since(enough));
+    let what = format!("of them begun after failure {FAIL_MAX} was answered");
+    let promised = format!("while the news spread, for {:.1} ms", spread.as_secs_f64() * 1e3);
+    report.line(&what, &late.to_string(), &promised, spread <= Duration::from_millis(100));
+    let at_first = first.len();
 
     // Probes come when the opening of before is over: count them by the gaps between them.
     sleep(start + INTERVAL * (INTERVALS as u32 + 1) - Instant::now()).await;

@@ -26,7 +26,7 @@ use crate::registry;
 pub(crate) const SETTING: &str = "FLEET_NUMBERS_WORKER";
 
 /// Callers in each worker, and the pause of each between two calls.
-const CALLERS: usize = 4;
+pub(crate) const CALLERS: usize = 4;
 const PAUSE: Duration = Duration::from_millis(5);
 
 /// How long the upstream takes for an answer.
@@ -163,8 +163,9 @@ pub(crate) struct Upstream {
 #[derive(Default)]
 struct Asked {
     down: AtomicBool,
-    /// Questions without an answer.
-    in_flight: AtomicU64,
+    /// Answers that say so, and when there were enough of them.
+    failures: AtomicU64,
+    enough: Mutex<Option<Instant>>,
     /// When each question came while it was down, and the first that was answered well again.
     while_down: Mutex<Vec<Instant>>,
     recovered: Mutex<Option<u64>>,
@@ -184,10 +185,13 @@ impl Upstream {
         Self { port, shared }
     }
 
-    /// Dies; the number of questions that were in flight.
-    pub(crate) fn die(&self) -> u64 {
+    pub(crate) fn die(&self) {
         self.shared.down.store(true, Ordering::SeqCst);
-        self.shared.in_flight.load(Ordering::SeqCst)
+    }
+
+    /// When it had failed so often that its callers could know.
+    pub(crate) fn enough(&self) -> Option<Instant> {
+        *lock(&self.shared.enough)
     }
 
     pub(crate) fn recover(&self) {
@@ -208,20 +212,20 @@ impl Upstream {
 
 async fn answer(mut connection: TcpStream, asked: Arc<Asked>) {
     while connection.read_u8().await.is_ok() {
-        asked.in_flight.fetch_add(1, Ordering::SeqCst);
         if asked.down.load(Ordering::SeqCst) {
             lock(&asked.while_down).push(Instant::now());
         }
         sleep(ANSWER).await;
         let word = if asked.down.load(Ordering::SeqCst) {
+            if asked.failures.fetch_add(1, Ordering::SeqCst) + 1 == FAIL_MAX as u64 {
+                *lock(&asked.enough) = Some(Instant::now());
+            }
             b"-"
         } else {
             lock(&asked.recovered).get_or_insert_with(micros);
             b"+"
         };
-        let sent = connection.write_all(word).await;
-        asked.in_flight.fetch_sub(1, Ordering::SeqCst);
-        if sent.is_err() {
+        if connection.write_all(word).await.is_err() {
             return;
         }
     }

@@ -6,12 +6,12 @@
 //! | part | when | does |
 //! |---|---|---|
 //! | snapshots | after a change, at most every 250 ms | saves breakers that are not shared |
-//! | fleet | after a change, at most every 10 ms | merges changes of shared breakers into their records |
+//! | fleet | at once, on average at most every 10 ms | merges changes of shared breakers into their records |
 //! | listener | always | hears what peers put, leased and published |
 //! | visitor | every second | tells the fleet that this process is there, and reads what it missed |
 //! | helper | on request | asks for callers that cannot wait themselves, and renews leases while probes are out |
 
-use std::{future::pending, sync::Arc, time::Duration};
+use std::{future::pending, num::NonZeroU32, sync::Arc, time::Duration};
 
 use tokio::{
     sync::Mutex,
@@ -25,7 +25,9 @@ use crate::{
         link::{Batch, Link, Message},
         member,
     },
+    limiter::Limiter,
     outcome::ServiceName,
+    policy::{LimitScope, RateLimitPolicy},
     registry::CircuitRegistry,
     snapshot::{Snapshot, Stamp, fingerprint},
     store::{Content, FleetStore, Loaded, Op, PutAnswer, Record, StoreError, Subscription},
@@ -34,8 +36,12 @@ use crate::{
 /// Snapshots are saved at most this often: what a crash can cost.
 const COALESCE: Duration = Duration::from_millis(250);
 
-/// Records of shared breakers are put at most this often.
-const COALESCE_SHARED: Duration = Duration::from_millis(10);
+/// News of shared breakers is told at once, and where there is much of it, on average this often.
+const TELL: RateLimitPolicy = RateLimitPolicy {
+    limit: NonZeroU32::new(50).expect("not zero"),
+    per: Duration::from_millis(500),
+    scope: LimitScope::Process,
+};
 
 /// The store is visited this often.
 const VISIT: Duration = Duration::from_secs(1);
@@ -226,16 +232,21 @@ impl Keeper {
     async fn write_shared(&self, link: &Link) {
         let Some(store) = link.fleet() else { return pending().await };
         let mut failures = 0;
+        let limiter = Limiter::new(&TELL);
         loop {
             if link.shared.is_empty() {
                 link.shared.filled.notified().await;
+            }
+            if let Err(wait) = limiter.take(link.now()) {
+                sleep(wait).await;
+                continue;
             }
             let result = self.put(link, store, link.shared.take()).await;
             failures = if result.is_ok() { 0 } else { failures + 1 };
             if result.is_err() {
                 link.set_up(false);
+                sleep(backoff(failures)).await;
             }
-            sleep(COALESCE_SHARED.max(backoff(failures))).await;
         }
     }
 
@@ -338,9 +349,10 @@ impl Keeper {
                 None => {}
                 Some(Message::Record(record, text)) => self.enter(link, &record, &text),
                 Some(Message::Failures(note)) if note.by != link.process => {
-                    if let Some(core) = self.registry.existing(&note.service) {
-                        member::heard_failures(&core, link, &note);
-                        link.shared.push(&core.name); // together they may have been enough
+                    if let Some(core) = self.registry.existing(&note.service)
+                        && member::heard_failures(&core, link, &note)
+                    {
+                        link.shared.push(&core.name); // together they were enough
                     }
                 }
                 Some(Message::Lease(note)) if note.by != link.process => {

@@ -298,8 +298,9 @@ fn with_holds(
     }
 }
 
-/// A peer says how many failures in a row it has.
-pub(crate) fn heard_failures(core: &Core, link: &Link, note: &FailuresNote) {
+/// A peer says how many failures in a row it has. Whether that opened the breaker.
+pub(crate) fn heard_failures(core: &Core, link: &Link, note: &FailuresNote) -> bool {
+    let mut opened = false;
     core.operate(|books, now, draw| {
         let Some((share, policy)) = shared(books) else { return (None, None) };
         share.up = link.is_up();
@@ -308,8 +309,12 @@ pub(crate) fn heard_failures(core: &Core, link: &Link, note: &FailuresNote) {
         }
         let peer =
             note.by.bytes().fold(0xCBF2_9CE4_8422_2325_u64, |h, b| (h ^ u64::from(b)).wrapping_mul(0x100_0000_01B3));
-        (books.hear_failures(peer, note.in_a_row, now, draw), None)
+        let generation = books.machine.generation();
+        let notice = books.hear_failures(peer, note.in_a_row, now, draw);
+        opened = generation != books.machine.generation();
+        (notice, None)
     });
+    opened
 }
 
 /// A peer got the probe of an opening.

@@ -174,3 +174,151 @@ fn obey(holds: &mut Vec<StoredHold>, order: &OrderedHold, at: Stamp) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::{collection::vec, prelude::*};
+
+    use super::*;
+    use crate::policy::Policy;
+
+    fn at(secs: u64) -> Stamp {
+        Stamp::from_micros(secs * 1_000_000)
+    }
+
+    fn decision(kind: Decided, time: u64, on: Stamp, alone: bool) -> Proposal {
+        let change = Some(Decision { kind, at: at(time), on, alone });
+        Proposal { by: "a".into(), own: Snapshot::closed("s", &Policy::default()), change, orders: Vec::new() }
+    }
+
+    fn opened(until: u64, fresh: bool, throttled: bool) -> Decided {
+        let open_for = Duration::from_secs(60);
+        Decided::Opened { until: at(until), open_for, openings: 1, cause: "test".into(), throttled, fresh }
+    }
+
+    /// The record of an opening at `time` that lasts a minute.
+    fn open(time: u64) -> Snapshot {
+        merge(None, &decision(opened(time + 60, true, false), time, at(0), false), at(time), 1).0
+    }
+
+    #[test]
+    fn a_second_opening_beside_one_in_force_is_the_same_one() {
+        let first = open(100);
+        assert_eq!((first.state, first.until, first.epoch), (StoredState::Open, Some(at(160)), at(100)));
+        let again = decision(opened(165, true, false), 105, at(0), false);
+        assert_eq!(merge(Some(first.clone()), &again, at(105), 1), (first.clone(), Outcome::Superseded));
+        let asked_to_stay_away = decision(opened(900, true, true), 105, at(0), false);
+        let (longer, outcome) = merge(Some(first.clone()), &asked_to_stay_away, at(105), 1);
+        assert_eq!((longer.until, outcome), (Some(at(900)), Outcome::Accepted));
+        let much_later = decision(opened(260, true, false), 200, at(0), false);
+        assert_eq!(merge(Some(first), &much_later, at(200), 1).1, Outcome::Accepted, "that one was over");
+    }
+
+    #[test]
+    fn a_verdict_on_an_opening_that_is_over_is_void() {
+        let first = open(100);
+        let failed = decision(opened(221, false, false), 161, first.epoch, false);
+        let (second, outcome) = merge(Some(first.clone()), &failed, at(161), 1);
+        assert_eq!((second.until, outcome), (Some(at(221)), Outcome::Accepted));
+        let frozen = decision(Decided::Closed, 170, first.epoch, false);
+        assert_eq!(merge(Some(second.clone()), &frozen, at(170), 1), (second.clone(), Outcome::Superseded));
+        let closed = decision(Decided::Closed, 222, second.epoch, false);
+        let (third, outcome) = merge(Some(second), &closed, at(222), 1);
+        assert_eq!((third.state, outcome), (StoredState::Closed, Outcome::Accepted));
+        let failed_too = decision(opened(290, false, false), 230, first.epoch, false);
+        assert_eq!(merge(Some(third.clone()), &failed_too, at(230), 1), (third, Outcome::Superseded));
+    }
+
+    #[test]
+    fn of_decisions_made_alone_the_later_one_holds() {
+        let first = open(100);
+        for (mine, theirs) in [(170, 165), (165, 170)] {
+            let closed = decision(Decided::Closed, theirs, first.epoch, true);
+            let (record, _) = merge(Some(first.clone()), &closed, at(200), 1);
+            let reopened = decision(opened(mine + 60, false, false), mine, first.epoch, true);
+            let (record, outcome) = merge(Some(record), &reopened, at(200), 1);
+            let expected = if mine > theirs { StoredState::Open } else { StoredState::Closed };
+            assert_eq!(record.state, expected, "{mine} and {theirs}: {outcome:?}");
+        }
+    }
+
+    #[test]
+    fn a_quorum_counts_processes_whose_openings_are_in_force() {
+        let by = |by: &str, time: u64| Proposal {
+            by: by.into(),
+            ..decision(opened(time + 60, true, false), time, at(0), false)
+        };
+        let (record, outcome) = merge(None, &by("a", 100), at(100), 2);
+        assert_eq!((record.state, outcome), (StoredState::Closed, Outcome::Waiting));
+        let (record, outcome) = merge(Some(record), &by("a", 110), at(110), 2);
+        assert_eq!((record.votes.len(), outcome), (1, Outcome::Waiting), "one process is one vote");
+        assert_eq!(merge(Some(record.clone()), &by("b", 171), at(171), 2).1, Outcome::Waiting, "the other's is over");
+        let (record, outcome) = merge(Some(record), &by("b", 120), at(120), 2);
+        assert_eq!((record.state, record.until, outcome), (StoredState::Open, Some(at(180)), Outcome::Accepted));
+    }
+
+    fn order() -> impl Strategy<Value = (OrderedHold, Stamp)> {
+        let who = prop_oneof![Just("alice"), Just("bob")];
+        let kind = prop_oneof![Just(Mode::Observe), Just(Mode::ForceOpen)];
+        let hold = (kind, who.clone(), any::<bool>()).prop_map(|(kind, who, ends)| OrderedHold::Hold {
+            kind,
+            who: who.into(),
+            why: String::new(),
+            ends: ends.then_some(at(5000)),
+        });
+        let release =
+            prop_oneof![who.prop_map(|who| OrderedHold::Release(Some(who.into()))), Just(OrderedHold::Release(None)),];
+        (prop_oneof![hold, release], (1..1000_u64).prop_map(at))
+    }
+
+    proptest! {
+        /// What is in force is decided by the newest word about it, in whatever packets the words arrive.
+        #[test]
+        fn the_newest_word_holds(mut orders in vec(order(), 1..12), cut in 0..12_usize) {
+            orders.sort_by_key(|(_, at)| *at);
+            orders.dedup_by_key(|(_, at)| *at);
+            let proposal = |orders: &[(OrderedHold, Stamp)]| Proposal {
+                by: "a".into(),
+                own: Snapshot::closed("s", &Policy::default()),
+                change: None,
+                orders: orders.to_vec(),
+            };
+            let (whole, _) = merge(None, &proposal(&orders), at(1000), 1);
+            let (first, second) = orders.split_at(cut.min(orders.len()));
+            let (half, _) = merge(None, &proposal(first), at(1000), 1);
+            let (parts, _) = merge(Some(half), &proposal(second), at(1000), 1);
+            prop_assert_eq!(&whole.overrides, &parts.overrides);
+            for hold in whole.overrides.iter().filter(|hold| hold.holds(at(1000))) {
+                let last = orders.iter().rev().find(|(order, _)| match order {
+                    OrderedHold::Hold { kind, who, .. } => *kind == hold.kind && *who == hold.who,
+                    OrderedHold::Release(who) => who.as_ref().is_none_or(|who| *who == hold.who),
+                });
+                let ordered = matches!(last, Some((OrderedHold::Hold { .. }, _)));
+                prop_assert!(ordered, "{:?} is in force by {:?}", hold, last);
+            }
+        }
+
+        /// Whatever is proposed in whatever order, epochs only grow, and an open record is open until something.
+        #[test]
+        fn epochs_only_grow(proposals in vec((0..4_u8, 0..200_u64, 0..200_u64, any::<bool>()), 1..40), quorum in 1..4_u32) {
+            let mut record: Option<Snapshot> = None;
+            for (i, (kind, time, on, alone)) in proposals.into_iter().enumerate() {
+                let kind = match kind {
+                    0 => Decided::Closed,
+                    kind => opened(time + 60, kind == 1, kind == 2),
+                };
+                let before = record.clone();
+                let proposal = Proposal { by: (i % 5).to_string(), ..decision(kind, time, at(on), alone) };
+                let (after, outcome) = merge(record, &proposal, at(time), quorum);
+                if let Some(before) = &before {
+                    prop_assert!(after.epoch >= before.epoch);
+                    let changed = (before.state, before.until) != (after.state, after.until);
+                    prop_assert_eq!(changed && outcome != Outcome::Accepted, false, "{:?}", outcome);
+                    prop_assert!(!changed || after.epoch > before.epoch);
+                }
+                prop_assert_eq!(after.is_open(), after.until.is_some());
+                record = Some(after);
+            }
+        }
+    }
+}
