@@ -4,6 +4,8 @@
 //! ```text
 //! cargo run --release -p circuit-registry --features redis --example fleet_numbers
 //! ```
+//!
+//! `calls`, `restore`, `outage` and `kills`, given as arguments, measure only that part.
 
 mod calls;
 mod fleet;
@@ -37,10 +39,20 @@ fn main() -> ExitCode {
 
 async fn measure() -> ExitCode {
     let mut report = Report { kept: true };
-    calls::measure(&mut report).await;
-    restore::measure(&mut report).await;
-    fleet::outage(&mut report).await;
-    fleet::kills(&mut report).await;
+    let parts: Vec<String> = env::args().skip(1).collect();
+    let wanted = |part: &str| parts.is_empty() || parts.iter().any(|named| named == part);
+    if wanted("calls") {
+        calls::measure(&mut report).await;
+    }
+    if wanted("restore") {
+        restore::measure(&mut report).await;
+    }
+    if wanted("outage") {
+        fleet::outage(&mut report).await;
+    }
+    if wanted("kills") {
+        fleet::kills(&mut report).await;
+    }
     if report.kept { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 

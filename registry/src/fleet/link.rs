@@ -109,6 +109,25 @@ impl StoreClock {
     }
 }
 
+/// A reading of the store's clock, and how long it took.
+#[derive(Debug, Clone, Copy)]
+struct Reading {
+    clock: StoreClock,
+    took: Duration,
+}
+
+impl Reading {
+    /// Took less time, is not old, and both can be true.
+    fn is_better_than(&self, new: &Self) -> bool {
+        const OLD: Duration = Duration::from_secs(60);
+        let expected = self.clock.stamp(new.clock.tick);
+        let apart = expected.since(new.clock.stamp).max(new.clock.stamp.since(expected));
+        self.took < new.took
+            && new.clock.tick.since(self.clock.tick) < OLD
+            && apart <= self.took + new.took + Duration::from_millis(1)
+    }
+}
+
 /// Someone who waits until what was said about a breaker is stored.
 struct Waiter {
     name: ServiceName,
@@ -122,7 +141,7 @@ pub(crate) struct Link {
     pub(crate) process: String,
     clock: Clock,
     wall: Arc<dyn WallClock>,
-    store_clock: Mutex<Option<StoreClock>>,
+    store_clock: Mutex<Option<Reading>>,
     /// The store answers, and knows what we know.
     up: AtomicBool,
     processes: AtomicU32,
@@ -179,18 +198,23 @@ impl Link {
         Ok(self.set_clock(before, stamp))
     }
 
-    /// The store's time was `stamp` somewhere between `before` and now.
+    /// The store's time was `stamp` somewhere between `before` and now. What is the store's time from now on: the best reading
+    /// of late is kept, because one that took long may be off by half of that.
     pub(crate) fn set_clock(&self, before: Tick, stamp: Stamp) -> StoreClock {
-        let took = self.clock.now().since(before);
-        let clock = StoreClock::new(before.after(took / 2), stamp);
-        *lock(&self.store_clock) = Some(clock);
-        clock
+        let now = self.clock.now();
+        let took = now.since(before);
+        let new = Reading { clock: StoreClock::new(before.after(took / 2), stamp), took };
+        let mut kept = lock(&self.store_clock);
+        match *kept {
+            Some(old) if old.is_better_than(&new) => old.clock,
+            _ => kept.insert(new).clock,
+        }
     }
 
     /// The store's clock as last heard; before that, the registry's wall clock.
     pub(crate) fn store_clock(&self) -> StoreClock {
         let known = *lock(&self.store_clock);
-        known.unwrap_or_else(|| StoreClock::new(self.clock.now(), self.wall.now().into()))
+        known.map_or_else(|| StoreClock::new(self.clock.now(), self.wall.now().into()), |reading| reading.clock)
     }
 
     pub(crate) fn now(&self) -> Tick {
@@ -391,6 +415,19 @@ mod tests {
             assert_eq!(clock.tick(clock.stamp(tick)), tick);
         }
         assert_eq!(clock.tick(Stamp::from_micros(0)), Tick::ZERO, "before this process began");
+    }
+
+    #[test]
+    fn a_quick_reading_of_the_clock_outlives_slow_ones_unless_it_is_old_or_the_clock_was_set() {
+        let reading = |at: u64, stamp: u64, took: u64| Reading {
+            clock: StoreClock::new(Tick::ZERO.after(Duration::from_millis(at)), Stamp::from_micros(stamp * 1000)),
+            took: Duration::from_millis(took),
+        };
+        let quick = reading(1000, 501_000, 1);
+        assert!(quick.is_better_than(&reading(2000, 502_030, 80)));
+        assert!(!quick.is_better_than(&reading(2000, 502_000, 0)), "a better one");
+        assert!(!quick.is_better_than(&reading(62_000, 562_030, 80)), "clocks drift");
+        assert!(!quick.is_better_than(&reading(2000, 602_000, 80)), "somebody set the store's clock");
     }
 
     #[test]

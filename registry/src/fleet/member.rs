@@ -134,7 +134,8 @@ pub(crate) fn restore(core: &Core, record: &Snapshot, text: &str, same_policy: b
         if let Some(share) = &mut books.share {
             share.orders.clear();
             // An opening by another policy is not ours to go by, and the next record replaces it.
-            share.known = Known { epoch: record.epoch, text: Some(text.into()), open: same_policy && record.is_open() };
+            let open = same_policy && record.is_open();
+            share.known = Known { open, ..known(record, &text.into()) };
         }
         let Some((event, overruled)) = adopted else { return (notice, None) };
         told = true;
@@ -269,7 +270,7 @@ pub(crate) fn heard(core: &Core, link: &Link, record: &Snapshot, text: &Arc<str>
 }
 
 fn known(record: &Snapshot, text: &Arc<str>) -> Known {
-    Known { epoch: record.epoch, text: Some(text.clone()), open: record.is_open() }
+    Known { epoch: record.epoch, text: Some(text.clone()), open: record.is_open(), until: record.until }
 }
 
 fn adopt_state(books: &mut Books, record: &Snapshot, clock: StoreClock, now: Tick) -> Option<Notice> {
@@ -342,6 +343,7 @@ pub(crate) fn lease(core: &Core, link: &Link) -> Option<(Lease, bool)> {
                     service: core.name.clone(),
                     epoch: share.known.epoch,
                     record: share.known.text.clone(),
+                    due: share.known.until.unwrap_or_default(),
                     process: link.process.clone(),
                     lasting: policy.lease,
                 },

@@ -85,6 +85,8 @@ pub(crate) struct Known {
     pub(crate) text: Option<Arc<str>>,
     /// It is open: probes need a lease.
     pub(crate) open: bool,
+    /// While it is open: when a probe is due.
+    pub(crate) until: Option<Stamp>,
 }
 
 /// What one process knows of its fleet, for one breaker.
@@ -110,7 +112,7 @@ impl Share {
     pub(crate) const fn new() -> Self {
         Self {
             up: false,
-            known: Known { epoch: Stamp::from_micros(0), text: None, open: false },
+            known: Known { epoch: Stamp::from_micros(0), text: None, open: false, until: None },
             change: None,
             orders: Vec::new(),
             right: Right::Unknown,

@@ -168,6 +168,9 @@ impl FleetStore for MemoryStore {
             if present.as_deref() != ask.record.as_deref() {
                 return LeaseAnswer::Outdated(present);
             }
+            if now < ask.due {
+                return LeaseAnswer::Early(ask.due.since(now));
+            }
             let key = (ask.service.clone(), ask.epoch);
             match state.leases.get(&key) {
                 Some((holder, until)) if now < *until && *holder != ask.process => LeaseAnswer::Taken(until.since(now)),

@@ -163,6 +163,8 @@ pub struct Lease {
     pub epoch: Stamp,
     /// The record that says so.
     pub record: Option<Arc<str>>,
+    /// When it is due, by the store's own clock.
+    pub due: Stamp,
     /// Who asks.
     pub process: String,
     /// For how long.
@@ -176,6 +178,8 @@ pub enum LeaseAnswer {
     Granted,
     /// Someone else, for so long.
     Taken(Duration),
+    /// Nobody yet: it is due in so long.
+    Early(Duration),
     /// The opening is over: this stands there now.
     Outdated(Option<String>),
 }

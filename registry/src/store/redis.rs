@@ -312,13 +312,12 @@ impl FleetStore for RedisStore {
         Box::pin(async move {
             let mut script = self.scripts.lease.key(self.record_key(&ask.service));
             script.key(self.lease_key(ask)).arg(ask.record.as_deref().unwrap_or("")).arg(&ask.process);
-            script
-                .arg(millis(ask.lasting))
-                .arg(self.key("events", ""))
-                .arg(Message::Lease(LeaseNote::of(ask)).encode());
+            script.arg(ask.due.as_micros()).arg(millis(ask.lasting)).arg(self.key("events", ""));
+            script.arg(Message::Lease(LeaseNote::of(ask)).encode());
             let answer: (u8, i64, String) = self.ask(async |c| script.invoke_async(c).await).await?;
             Ok(match answer {
                 (1, ..) => LeaseAnswer::Granted,
+                (4, rest, _) => LeaseAnswer::Early(Duration::from_micros(rest.unsigned_abs())),
                 // Less than no time is a key without an end, which is none of ours.
                 (2, rest, _) => LeaseAnswer::Taken(u64::try_from(rest).map_or(ask.lasting, Duration::from_millis)),
                 (_, _, text) => LeaseAnswer::Outdated((!text.is_empty()).then_some(text)),
@@ -453,15 +452,19 @@ redis.call('PEXPIRE', KEYS[1], ARGV[2])
 return answers
 ";
 
-/// KEYS: the record, the lease. ARGV: what the record should be, who asks, for how long, the channel, the news. Answers 1, or 2 and
-/// how long someone else has it, or 3 and what the record is.
+/// KEYS: the record, the lease. ARGV: what the record should be, who asks, when it is due, for how long, the channel, the news.
+/// Answers 1; or 2 and how many milliseconds someone else has it; or 3 and what the record is; or 4 and how many microseconds are
+/// left until it is due.
 const LEASE: &str = r"
 local present = redis.pcall('GET', KEYS[1])
 if type(present) ~= 'string' or string.find(present, '[\128-\255]') then present = '' end
 if present ~= ARGV[1] then return { 3, 0, present } end
-if redis.call('SET', KEYS[2], ARGV[2], 'NX', 'PX', ARGV[3]) or redis.call('GET', KEYS[2]) == ARGV[2] then
-    redis.call('PEXPIRE', KEYS[2], ARGV[3])
-    redis.call('PUBLISH', ARGV[4], ARGV[5])
+local now = redis.call('TIME')
+local early = ARGV[3] - (now[1] * 1000000 + now[2])
+if early > 0 then return { 4, early, '' } end
+if redis.call('SET', KEYS[2], ARGV[2], 'NX', 'PX', ARGV[4]) or redis.call('GET', KEYS[2]) == ARGV[2] then
+    redis.call('PEXPIRE', KEYS[2], ARGV[4])
+    redis.call('PUBLISH', ARGV[5], ARGV[6])
     return { 1, 0, '' }
 end
 return { 2, redis.call('PTTL', KEYS[2]), '' }
