@@ -16,16 +16,25 @@ use pin_project_lite::pin_project;
 use tokio::time::Sleep;
 
 use crate::{
-    breaker::{Core, NotNow, Receipt, Way},
     clock::Tick,
     context,
     gate::Word,
     lanes::Counter,
-    outcome::{CallError, Rejection, Verdict},
+    outcome::{CallError, Classify, Rejection, Verdict},
+    shell::{Core, NotNow, Receipt, Way},
 };
 
 /// What a finished call says: its verdict, and for a failure how long the service asked to be left alone.
 pub(crate) type Said = (Verdict, Option<Duration>);
+
+/// What a result says that speaks for itself.
+#[inline]
+pub(crate) fn classified<T, E: Classify>(result: &Result<T, E>) -> Said {
+    match result {
+        Ok(_) => (Verdict::Success, None),
+        Err(error) => (error.verdict(), error.retry_after()),
+    }
+}
 
 /// An admission that takes time.
 type Admission<'a> = Pin<Box<dyn Future<Output = Result<Receipt, Rejection>> + Send + 'a>>;

@@ -18,7 +18,7 @@
 //! |---|---|---|
 //! | words | [`outcome`](Verdict), `policy`, `view`, `event` | plain data |
 //! | decisions | `machine`, `window`, `backoff`, `budget`, `limiter`, `control`, `books` | the stored state, now, a draw |
-//! | shell | `call`, `breaker`, `registry`, `gate`, `lanes` | locks, clocks, waiting, announcing |
+//! | shell | `breaker`, `call`, `shell`, `registry`, `gate`, `lanes` | locks, clocks, waiting, announcing |
 //! | remembering and sharing | [`store`], `snapshot`, `fleet` | records, leases, merging |
 //! | edges | `config`, `reload`, `metrics`, `http`, `tower`, `temporal` | YAML, files, Prometheus, HTTP, tower, the Temporal SDK |
 
@@ -49,6 +49,7 @@ pub mod prometheus;
 mod registry;
 #[cfg(feature = "reload")]
 pub mod reload;
+mod shell;
 mod snapshot;
 pub mod store;
 mod sync;

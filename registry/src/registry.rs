@@ -20,7 +20,7 @@ use std::{
 use hashbrown::{DefaultHashBuilder, HashTable};
 
 use crate::{
-    breaker::{Breaker, Core},
+    breaker::Breaker,
     call::Call,
     clock::{SystemWallClock, WallClock},
     config::BreakersConfig,
@@ -29,6 +29,7 @@ use crate::{
     hub::Hub,
     outcome::{CallError, Classify, ServiceName},
     policy::Policy,
+    shell::Core,
     store::Store,
     view::BreakerView,
 };
@@ -143,7 +144,7 @@ impl CircuitRegistry {
             Some(core) => Found::Configured(core),
             None => Found::Dynamic(self.shared.dynamic(service)),
         };
-        Call::new(core, work, crate::breaker::classified)
+        Call::new(core, work, crate::call::classified)
     }
 
     /// Goes by `config` from now on. Every breaker keeps its state, deadline, generation and evidence; only what `config` changes

@@ -28,7 +28,7 @@ impl<T, E: Classify> BreakerLayer<Judge<T, E>> {
     /// Every answer is a success, and errors classify themselves.
     #[must_use]
     pub fn new(breaker: Breaker) -> Self {
-        Self { breaker, judge: crate::breaker::classified }
+        Self { breaker, judge: crate::call::classified }
     }
 }
 

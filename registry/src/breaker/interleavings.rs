@@ -13,7 +13,7 @@ use loom::{
 };
 
 use super::*;
-use crate::{BreakersConfig, SystemWallClock};
+use crate::{BreakersConfig, State, SystemWallClock, hub::Hub};
 
 /// Runs `model` on a fresh breaker in every interleaving.
 fn explore(yaml: &str, model: impl Fn(Breaker) + Send + Sync + 'static) {

@@ -9,12 +9,12 @@ use std::{
 use tokio::time::timeout;
 
 use crate::{
-    breaker::Core,
     fleet::{
         link::{Link, Message},
         member,
         share::ASK,
     },
+    shell::Core,
     store::{LeaseAnswer, Op, StoreError},
 };
 

@@ -19,7 +19,6 @@ use tokio::{
 };
 
 use crate::{
-    breaker::Core,
     fleet::{
         ask::{self, limited},
         link::{Batch, Link, Message},
@@ -29,6 +28,7 @@ use crate::{
     outcome::ServiceName,
     policy::{LimitScope, RateLimitPolicy},
     registry::CircuitRegistry,
+    shell::Core,
     snapshot::{Snapshot, Stamp, fingerprint},
     store::{Content, FleetStore, Loaded, Op, PutAnswer, Record, StoreError, Subscription},
 };

@@ -5,7 +5,6 @@ use std::{sync::Arc, time::Duration};
 
 use crate::{
     books::{Books, Notice},
-    breaker::Core,
     clock::Tick,
     control::Hold,
     event::EventKind,
@@ -17,6 +16,7 @@ use crate::{
     machine::Cause,
     outcome::ServiceName,
     policy::{FleetPolicy, Mode, SharePolicy},
+    shell::Core,
     snapshot::{Snapshot, Stamp, StoredHold, StoredState},
     store::{Lease, Put},
 };
@@ -331,7 +331,7 @@ pub(crate) fn heard_lease(core: &Core, link: &Link, epoch: Stamp, lasting: Durat
     });
 }
 
-/// The lease that `core` would ask for now, or that it holds; `None` if it is not shared.
+/// The lease that `core` would ask for at this moment, or that it holds; `None` if it is not shared.
 pub(crate) fn lease(core: &Core, link: &Link) -> Option<(Lease, bool)> {
     let mut lease = None;
     core.operate(|books, now, _| {
