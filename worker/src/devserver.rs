@@ -41,6 +41,9 @@ const START: Duration = Duration::from_secs(60);
 /// How long the guard may take to end the server.
 const STOP: Duration = Duration::from_secs(5);
 
+/// A server chooses free ports for its own parts and dies if somebody takes one in between; then it is started again.
+const TRIES: usize = 3;
+
 /// Lines of the server's output that are kept to explain a failed start.
 const TAIL: usize = 12;
 
@@ -69,12 +72,24 @@ impl DevServer {
     /// When no `temporal` program is found, the port is in use, or the server ends or does not answer in time.
     pub async fn start(options: DevServerOptions) -> Result<Self, Exit> {
         let program = find_program()?;
+        let mut last = Self::try_start(&program, &options).await?;
+        for _ in 1..TRIES {
+            if last.is_ok() {
+                break;
+            }
+            last = Self::try_start(&program, &options).await?;
+        }
+        last
+    }
+
+    /// One try. The inner error is of a server that ended before it could be used.
+    async fn try_start(program: &Path, options: &DevServerOptions) -> Result<Result<Self, Exit>, Exit> {
         let port = match options.port {
             Some(port) => reserve(port)?,
             None => reserve(0)?,
         };
         let mut command = Command::new("sh");
-        command.args(["-c", GUARD, "sh"]).arg(&program).args(["server", "start-dev", "--ip", "127.0.0.1"]);
+        command.args(["-c", GUARD, "sh"]).arg(program).args(["server", "start-dev", "--ip", "127.0.0.1"]);
         command.args(["--port", &port.to_string(), "--log-level", "error"]);
         match options.ui_port {
             Some(ui) => command.args(["--ui-port", &reserve(ui)?.to_string()]),
@@ -89,8 +104,7 @@ impl DevServer {
         tail.follow(child.stdout.take());
         tail.follow(child.stderr.take());
         let mut server = Self { child, port };
-        server.ready(&program, &tail).await?;
-        Ok(server)
+        Ok(server.ready(program, &tail).await?.map(|()| server))
     }
 
     /// `host:port` of the frontend.
@@ -113,12 +127,12 @@ impl DevServer {
         Ok(Client::new(Connection::connect(options).await?, ClientOptions::new("default").build())?)
     }
 
-    async fn ready(&mut self, program: &Path, tail: &Tail) -> Result<(), Exit> {
+    async fn ready(&mut self, program: &Path, tail: &Tail) -> Result<Result<(), Exit>, Exit> {
         let give_up = Instant::now() + START;
         loop {
             if let Ok(Some(status)) = self.child.try_wait() {
                 let output = tail.text();
-                return Err(Exit::ours(format!("{} ended at once ({status})", program.display())).hint(output));
+                return Ok(Err(Exit::ours(format!("{} ended at once ({status})", program.display())).hint(output)));
             }
             // The port is asked first: the SDK's client retries a refused connection for much longer than we want to wait.
             if tokio::net::TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)).await.is_ok()
@@ -126,7 +140,7 @@ impl DevServer {
             {
                 let request = DescribeNamespaceRequest { namespace: "default".to_owned(), ..Default::default() };
                 if client.connection().workflow_service().describe_namespace(request.into_request()).await.is_ok() {
-                    return Ok(());
+                    return Ok(Ok(()));
                 }
             }
             if Instant::now() >= give_up {
