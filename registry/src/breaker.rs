@@ -38,7 +38,7 @@ impl Breaker {
     ///
     /// # Errors
     /// [`CallError::Rejected`] if it never ran, [`CallError::TimedOut`] if it took longer than the policy or the surrounding
-    /// [`CallContext`] allows, [`CallError::Upstream`] with its own error otherwise.
+    /// [`CallContext`](crate::CallContext) allows, [`CallError::Upstream`] with its own error otherwise.
     #[inline(always)] // see `call`
     pub fn call<T, E, F>(&self, work: F) -> impl Future<Output = Result<T, CallError<E>>>
     where
