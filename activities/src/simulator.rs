@@ -112,6 +112,16 @@ impl Simulator {
         self.fleet.station(source).map(station::Station::forms)
     }
 
+    /// The faults that only this upstream has, without their arguments.
+    ///
+    /// # Errors
+    ///
+    /// [`FaultError::UnknownUpstream`].
+    pub fn scenarios(&self, source: &str) -> Result<impl Iterator<Item = &'static str>, FaultError> {
+        let station = self.fleet.station(source)?;
+        Ok(station.upstream.scenarios.iter().map(|scenario| scenario.name))
+    }
+
     /// Gives an upstream a fault, in place of the one it has. When this returns, the fault is in force.
     ///
     /// # Errors

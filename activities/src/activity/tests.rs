@@ -1,6 +1,8 @@
 //! The engine against the simulator: real sockets, real breakers, no workflow.
 
 mod matrix;
+mod observed;
+mod scenarios;
 
 use std::time::Duration;
 

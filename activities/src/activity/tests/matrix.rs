@@ -1,34 +1,17 @@
 //! Every operation times every fault that any upstream may have: what the report says, and what the breaker heard.
 
-use circuit_registry::{CallContext, State};
-use tokio::time::{Duration, Instant};
+use tokio::time::Duration;
 
-use super::{Bench, ONLY, equinor, subject};
+use super::{
+    Bench, equinor,
+    observed::{Heard, Outcome, observe},
+    subject,
+};
 use crate::{
     catalog,
     classify::Class,
     model::{Ask, Status, Subject},
 };
-
-/// What must come of a call.
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum Outcome {
-    /// No answer, for this reason.
-    Lack(Class),
-    /// A finding.
-    Found(Status),
-}
-
-/// What the breaker must have made of it.
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum Heard {
-    /// A failure.
-    Failure,
-    /// An order to stay away.
-    Stay,
-    /// Nothing that counts against the upstream.
-    Nothing,
-}
 
 use Class::{BadShape, Denied, Throttled, Timeout, Unavailable};
 use Heard::{Failure, Nothing, Stay};
@@ -121,21 +104,10 @@ async fn every_operation_with_every_fault() {
             bench.fault(source, fault).await;
             // Only for those who hang; the others have their answer long before.
             let patience = Duration::from_millis(if *fault == "hang" { 100 } else { 60_000 });
-            let context = CallContext::attempt(1).with_deadline(Instant::now() + patience);
-            let outcome = context.scope(bench.activities.investigate(*entry, &ask, ONLY, None)).await;
-            let outcome = match outcome {
-                Ok(finding) => Found(finding.status),
-                Err(failed) => Lack(failed.lack.class.unwrap_or(Class::Ok)),
-            };
-            let view = bench.registry.breaker(entry.source.breaker).view();
-            let heard = match (view.state, view.consecutive_failures) {
-                (State::Open, _) => Stay,
-                (_, 0) => Nothing,
-                _ => Failure,
-            };
+            let got = observe(&bench, *entry, &ask, patience).await;
             let expected = expected(name, fault);
-            if (outcome, heard) != expected {
-                wrong.push(format!("{name} with {fault}: {:?}, expected {expected:?}", (outcome, heard)));
+            if got != expected {
+                wrong.push(format!("{name} with {fault}: {got:?}, expected {expected:?}"));
             }
         }
         bench.simulator.clear(source).await.expect(source);

@@ -1,0 +1,63 @@
+//! What came of one attempt: what the workflow learns, and what the breakers heard.
+
+use circuit_registry::{BreakerView, CallContext, State};
+use tokio::time::{Duration, Instant};
+
+use super::{Bench, ONLY};
+use crate::{
+    catalog::Entry,
+    classify::Class,
+    model::{Ask, Status},
+};
+
+/// What the workflow learns.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Outcome {
+    /// No answer, for this reason.
+    Lack(Class),
+    /// A finding.
+    Found(Status),
+    /// A finding of this stand-in.
+    Instead(&'static str),
+}
+
+/// What the breaker of the source made of it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Heard {
+    /// A failure.
+    Failure,
+    /// An order to stay away.
+    Stay,
+    /// Nothing that counts against the upstream.
+    Nothing,
+    /// Nothing that counts against the upstream, but a failure of the part behind it.
+    PartFailure,
+}
+
+/// Makes the only attempt there is, with breakers that have heard nothing before.
+pub(super) async fn observe(bench: &Bench, entry: Entry, ask: &Ask, patience: Duration) -> (Outcome, Heard) {
+    let context = CallContext::attempt(1).with_deadline(Instant::now() + patience);
+    let outcome = match context.scope(bench.activities.investigate(entry, ask, ONLY, None)).await {
+        Ok(finding) => match entry.operation.fallbacks.iter().find(|known| Some(known.via) == finding.via.as_deref()) {
+            Some(fallback) => Outcome::Instead(fallback.via),
+            None => Outcome::Found(finding.status),
+        },
+        Err(failed) => Outcome::Lack(failed.lack.class.unwrap_or(Class::Ok)),
+    };
+    let view = |name: &str| bench.registry.breaker(name).view();
+    let breaker = entry.source.breaker;
+    let part = entry.operation.part.and_then(|part| part(&ask.subject)).map(|part| view(&format!("{breaker}:{part}")));
+    let heard = match (heard(&view(breaker)), part.as_ref().map(heard)) {
+        (Heard::Nothing, Some(Heard::Failure)) => Heard::PartFailure,
+        (own, _) => own,
+    };
+    (outcome, heard)
+}
+
+fn heard(view: &BreakerView) -> Heard {
+    match (view.state, view.consecutive_failures) {
+        (State::Open, _) => Heard::Stay,
+        (_, 0) => Heard::Nothing,
+        _ => Heard::Failure,
+    }
+}

@@ -1,0 +1,113 @@
+//! The faults that only one upstream has, each with the operations it strikes: what the report says, and what the breaker
+//! heard. An upstream that a row of the catalog asks has a line here for each of its scenarios.
+
+use std::collections::HashSet;
+
+use tokio::time::Duration;
+
+use super::{
+    Bench,
+    observed::{Heard, Outcome, observe},
+    subject,
+};
+use crate::{
+    catalog,
+    classify::Class,
+    model::{Ask, Status, Subject},
+};
+
+use Class::{BadShape, Throttled, Unavailable};
+use Heard::{Failure, Nothing, PartFailure, Stay};
+use Outcome::{Found, Lack};
+
+/// Upstream, scenario, operation, whom it is about, outcome, what the breaker heard.
+type Row = (&'static str, &'static str, &'static str, About, Outcome, Heard);
+
+/// Country, number, name.
+type About = (&'static str, &'static str, &'static str);
+
+const ALZA: About = ("CZ", "27082440", "Alza.cz a.s.");
+const EQUINOR: About = ("NO", "923609016", "EQUINOR ASA");
+const NOKIA: About = ("FI", "0112038-9", "Nokia Oyj");
+const NOVO: About = ("DK", "24256790", "Novo Nordisk A/S");
+
+/// Calls above the published rate are prevented by our own limits, which are tested where they are.
+const RATE: &str = "enforce_rate";
+
+#[rustfmt::skip]
+const ROWS: &[Row] = &[
+    ("vies", "ms_unavailable:FI", "vies.check", NOKIA, Lack(Unavailable), PartFailure),
+    ("vies", "ms_unavailable:DE", "vies.check", NOKIA, Found(Status::Complete), Nothing),
+    ("vies", "user_error:MS_UNAVAILABLE", "vies.check", NOKIA, Lack(Unavailable), PartFailure),
+    ("vies", "user_error:MS_MAX_CONCURRENT_REQ", "vies.check", NOKIA, Lack(Unavailable), PartFailure),
+    ("vies", "user_error:SERVICE_UNAVAILABLE", "vies.check", NOKIA, Lack(Unavailable), Failure),
+    ("vies", "user_error:GLOBAL_MAX_CONCURRENT_REQ", "vies.check", NOKIA, Lack(Unavailable), Failure),
+    ("vies", "user_error:INVALID_INPUT", "vies.check", NOKIA, Found(Status::NeedsReview), Nothing),
+    ("vies", "user_error:SOMETHING_NEW", "vies.check", NOKIA, Lack(Unavailable), PartFailure),
+    ("vies", "error_wrapper:MS_UNAVAILABLE", "vies.check", NOKIA, Lack(Unavailable), PartFailure),
+    ("vies", "error_wrapper:IP_BLOCKED", "vies.check", NOKIA, Lack(Throttled), Stay),
+    ("vies", "error_wrapper:SOMETHING_NEW", "vies.check", NOKIA, Lack(Unavailable), PartFailure),
+    ("no_brreg", "deleted", "no_brreg.entity", EQUINOR, Found(Status::Complete), Nothing),
+    ("no_brreg", "gone", "no_brreg.entity", EQUINOR, Found(Status::NeedsReview), Nothing),
+    ("no_brreg", "accounts_500", "no_brreg.accounts", EQUINOR, Found(Status::NeedsReview), Nothing),
+    ("no_brreg", "accounts_500", "no_brreg.entity", EQUINOR, Found(Status::Complete), Nothing),
+    ("no_brreg", "app_unavailable", "no_brreg.entity", EQUINOR, Lack(Unavailable), Failure),
+    ("no_brreg", "app_unavailable", "no_brreg.accounts", EQUINOR, Lack(Unavailable), Failure),
+    ("cz_ares", "moved", "cz_ares.entity", ALZA, Lack(BadShape), Nothing),
+    ("cz_ares", "too_many", "cz_ares.search", ALZA, Found(Status::NeedsReview), Nothing),
+    ("cz_ares", "vr_down", "cz_ares.public_register", ALZA, Lack(Unavailable), Failure),
+    ("cz_ares", "vr_down", "cz_ares.entity", ALZA, Found(Status::Complete), Nothing),
+    ("nominatim", "blocked", "nominatim.search", EQUINOR, Lack(Throttled), Stay),
+    ("nominatim", "database_down", "nominatim.search", EQUINOR, Lack(Unavailable), Failure),
+    ("tavily", "432", "tavily.adverse_media", EQUINOR, Lack(Throttled), Stay),
+    ("tavily", "433", "tavily.adverse_media", EQUINOR, Lack(Throttled), Stay),
+    ("tavily", "429_envelope", "tavily.adverse_media", EQUINOR, Lack(Throttled), Stay),
+    // What would poison the query is taken out before it is sent.
+    ("opensanctions", "poison_500", "opensanctions.match", NOVO, Found(Status::Complete), Nothing),
+    ("opensanctions", "stale_index", "opensanctions.match", EQUINOR, Found(Status::Complete), Nothing),
+];
+
+fn described((country, id, name): About) -> Subject {
+    let address = (country == "NO").then(|| "Forusbeen 50, 4035 Stavanger".to_owned());
+    Subject { address, ..subject(country, id, name) }
+}
+
+#[tokio::test]
+async fn every_scenario_of_every_upstream() {
+    let mut bench = Bench::new().await;
+    let mut wrong = Vec::new();
+    for (upstream, fault, operation, about, outcome, heard) in ROWS {
+        bench.forget();
+        bench.fault(upstream, fault).await;
+        let entry = catalog::operation(operation).unwrap_or_else(|| panic!("no operation {operation}"));
+        let ask = Ask::from(described(*about));
+        let got = observe(&bench, entry, &ask, Duration::from_secs(60)).await;
+        if got != (*outcome, *heard) {
+            wrong.push(format!("{operation}, {upstream} with {fault}: {got:?}, expected {:?}", (outcome, heard)));
+        }
+        bench.simulator.clear(upstream).await.expect(upstream);
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[tokio::test]
+async fn no_scenario_is_without_a_row() {
+    let bench = Bench::new().await;
+    let name = |fault: &'static str| fault.split([':', '@']).next().unwrap_or(fault);
+    let tried: HashSet<_> = ROWS.iter().map(|(upstream, fault, ..)| (*upstream, name(fault))).collect();
+    let sources = || catalog::sources().iter().chain(catalog::stand_ins());
+    let asked = |env: &str| sources().any(|source| source.bases.iter().any(|base| base.env == env));
+    let stands_in = |upstream: &str| catalog::stand_ins().iter().any(|source| source.name == upstream);
+    let mut missing = Vec::new();
+    for (upstream, (env, _)) in bench.simulator.sources().zip(bench.simulator.env()) {
+        if !asked(&env) || stands_in(upstream) {
+            continue;
+        }
+        for scenario in bench.simulator.scenarios(upstream).expect(upstream) {
+            if scenario != RATE && !tried.contains(&(upstream, scenario)) {
+                missing.push(format!("{upstream} with {scenario}"));
+            }
+        }
+    }
+    assert!(missing.is_empty(), "no row for {missing:?}");
+}
