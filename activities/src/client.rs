@@ -1,9 +1,11 @@
 //! The only place that sends a request.
 //!
 //! It never retries: a retry is the business of the workflow, where it is visible and budgeted. It trusts nothing: the
-//! body is cut at a limit that counts what comes *out* of the decompression, redirects stay on their host, and what goes
-//! wrong is told without the address, which may contain a name or a key.
+//! body is cut at a limit that counts what comes *out* of the decompression, redirects stay on their host, names of the
+//! public internet may not stand for an address inside of ours, and what goes wrong is told without the address, which may
+//! contain a name or a key.
 
+pub mod guard;
 mod reply;
 mod request;
 mod settings;
@@ -14,7 +16,7 @@ use reqwest::{Url, header, redirect};
 use secrecy::ExposeSecret;
 
 use crate::{
-    catalog::{Auth, Source},
+    catalog::{Auth, Base, Source},
     classify::{Class, Trouble},
 };
 
@@ -28,14 +30,28 @@ const CONNECT: Duration = Duration::from_secs(5);
 /// How many redirects are followed, all on the host they began on.
 const REDIRECTS: usize = 3;
 
+/// How long the look-up of a name may take that somebody else will connect to.
+const LOOK_UP: Duration = Duration::from_secs(3);
+
 /// Sends requests to upstreams. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Client {
-    /// For the public internet, by the proxy of the environment if there is one.
+    /// For the public internet and nothing else, by the proxy of the environment if there is one.
     outside: reqwest::Client,
+    /// For addresses that the operator has chosen, wherever they are.
+    chosen: reqwest::Client,
     /// For this machine, where a proxy would look at its own.
     inside: reqwest::Client,
+    names: guard::Names,
     settings: Settings,
+}
+
+/// Where a request goes.
+struct Target<'a> {
+    url: Url,
+    client: &'a reqwest::Client,
+    /// The source's own address, so that its credentials may travel along.
+    own: bool,
 }
 
 impl Client {
@@ -44,14 +60,45 @@ impl Client {
     /// # Errors
     /// If TLS cannot be set up on this machine.
     pub fn new(settings: Settings) -> Result<Self, reqwest::Error> {
-        let builder = || {
+        Self::with_names(settings, guard::Names::of_system())
+    }
+
+    /// A client that looks names up elsewhere.
+    ///
+    /// # Errors
+    /// If TLS cannot be set up on this machine.
+    pub fn with_names(settings: Settings, names: guard::Names) -> Result<Self, reqwest::Error> {
+        let proxies = guard::proxies(|name| std::env::var(name).ok());
+        let public = names.clone().public_only(proxies);
+        let builder = |names: guard::Names| {
             reqwest::Client::builder()
                 .connect_timeout(CONNECT)
                 .pool_idle_timeout(Duration::from_secs(30))
                 .redirect(redirect::Policy::custom(same_host))
                 .referer(false)
+                .dns_resolver(names)
         };
-        Ok(Self { outside: builder().build()?, inside: builder().no_proxy().build()?, settings })
+        Ok(Self {
+            outside: builder(public).build()?,
+            chosen: builder(names.clone()).build()?,
+            inside: builder(names.clone()).no_proxy().build()?,
+            names,
+            settings,
+        })
+    }
+
+    /// Reads an address that somebody else has written and a third party is to visit for us, such as the crawler. A name
+    /// that we cannot look up is left to that third party.
+    ///
+    /// # Errors
+    /// If nobody should be sent there.
+    pub async fn vet(&self, address: &str) -> Result<Url, guard::Refusal> {
+        let url = guard::admit(address)?;
+        let inside = self.names.lead_inside(url.host_str().unwrap_or_default());
+        match tokio::time::timeout(LOOK_UP, inside).await {
+            Ok(true) => Err(guard::Refusal::Private),
+            Ok(false) | Err(_) => Ok(url),
+        }
     }
 
     /// The settings it was made with.
@@ -86,11 +133,7 @@ impl Client {
     }
 
     fn prepare(&self, source: &Source, request: Request) -> Result<reqwest::RequestBuilder, Trouble> {
-        let base = source.bases.get(request.base).ok_or_else(|| Trouble::bad_shape("has no such base address"))?;
-        let url = request.url(self.settings.base(base)).ok_or_else(|| unusable(base.env))?;
-        let here =
-            url.host_str().is_some_and(|host| host == "localhost" || host == "[::1]" || host.starts_with("127."));
-        let client = if here { &self.inside } else { &self.outside };
+        let Target { url, client, own } = self.target(source, &request)?;
         let mut prepared = client
             .request(request.method, url)
             .header(header::USER_AGENT, self.settings.user_agent(source.user_agent))
@@ -101,11 +144,46 @@ impl Client {
         if let Some((content_type, body)) = request.body {
             prepared = prepared.header(header::CONTENT_TYPE, content_type).body(body);
         }
-        prepared = match request.token {
+        Ok(match request.token {
+            _ if !own => prepared,
             Some(token) => prepared.bearer_auth(token.expose_secret()),
             None => self.authorise(source, prepared),
+        })
+    }
+
+    /// A link to one of the source's own addresses is as good as that address, any other must lead to the public internet.
+    fn target(&self, source: &Source, request: &Request) -> Result<Target<'_>, Trouble> {
+        let (url, base) = match &request.link {
+            None => {
+                let base = source.bases.get(request.base);
+                let base = base.ok_or_else(|| Trouble::bad_shape("has no such base address"))?;
+                (request.url(self.settings.base(base)).ok_or_else(|| unusable(base.env))?, base)
+            }
+            Some(link) => {
+                let linked = Url::parse(link).ok();
+                let leads_to = |base: &&Base| {
+                    let base = Url::parse(self.settings.base(base)).ok();
+                    base.zip(linked.as_ref()).is_some_and(|(base, link)| origin(&base) == origin(link))
+                };
+                match (linked.as_ref(), source.bases.iter().find(leads_to)) {
+                    (Some(url), Some(base)) => (url.clone(), base),
+                    _ => {
+                        let url = guard::admit(link);
+                        let url =
+                            url.map_err(|why| Trouble::bad_shape(format!("names an address that {why}")).unsent())?;
+                        return Ok(Target { url, client: &self.outside, own: false });
+                    }
+                }
+            }
         };
-        Ok(prepared)
+        let here =
+            url.host_str().is_some_and(|host| host == "localhost" || host == "[::1]" || host.starts_with("127."));
+        let client = match (here, self.settings.is_chosen(base)) {
+            (true, _) => &self.inside,
+            (false, true) => &self.chosen,
+            (false, false) => &self.outside,
+        };
+        Ok(Target { url, client, own: true })
     }
 
     fn authorise(&self, source: &Source, request: reqwest::RequestBuilder) -> reqwest::RequestBuilder {
@@ -130,9 +208,12 @@ impl Client {
 
 /// Follows a redirect only to the host and scheme it came from: headers with keys travel along.
 fn same_host(attempt: redirect::Attempt<'_>) -> redirect::Action {
-    let origin = |url: &Url| (url.scheme().to_owned(), url.host_str().map(str::to_owned), url.port_or_known_default());
     let stays = attempt.previous().first().is_some_and(|first| origin(first) == origin(attempt.url()));
     if stays && attempt.previous().len() <= REDIRECTS { attempt.follow() } else { attempt.stop() }
+}
+
+fn origin(url: &Url) -> (&str, Option<&str>, Option<u16>) {
+    (url.scheme(), url.host_str(), url.port_or_known_default())
 }
 
 fn unusable(env: &str) -> Trouble {

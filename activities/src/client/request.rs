@@ -14,6 +14,7 @@ const LIMIT: usize = 8_000_000;
 pub struct Request {
     pub(super) method: Method,
     pub(super) base: usize,
+    pub(super) link: Option<String>,
     path: Vec<String>,
     query: Vec<(&'static str, String)>,
     pub(super) headers: Vec<(&'static str, String)>,
@@ -29,6 +30,7 @@ impl Request {
         Self {
             method,
             base: 0,
+            link: None,
             path: path.split('/').filter(|segment| !segment.is_empty()).map(str::to_owned).collect(),
             query: Vec::new(),
             headers: Vec::new(),
@@ -44,6 +46,13 @@ impl Request {
     #[must_use]
     pub fn get(path: &'static str) -> Self {
         Self::new(Method::GET, path)
+    }
+
+    /// `GET` of an address that an answer has named. Unless it is one of the source's own, it must lead to the public
+    /// internet, and no credentials go there.
+    #[must_use]
+    pub fn follow(link: impl Into<String>) -> Self {
+        Self { link: Some(link.into()), ..Self::new(Method::GET, "") }
     }
 
     /// `POST` of a JSON document.

@@ -79,6 +79,12 @@ impl Settings {
         self.0.get(base.env).map_or(base.default, ExposeSecret::expose_secret)
     }
 
+    /// Whether the operator has chosen where a base address points.
+    #[must_use]
+    pub fn is_chosen(&self, base: &Base) -> bool {
+        self.0.contains_key(base.env)
+    }
+
     /// The first credential of a source that is not set.
     #[must_use]
     pub fn missing(&self, source: &Source) -> Option<&'static Credential> {

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 
 use circuit_registry::{Classify, Verdict};
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpListener,
@@ -10,7 +11,6 @@ use tokio::{
 };
 
 use super::*;
-use crate::catalog::Base;
 
 static SOURCE: Source = Source {
     name: "example",
@@ -146,4 +146,56 @@ async fn silence_is_a_timeout() {
     let request = Request::get("/x").within(Duration::from_millis(100));
     let trouble = client(addr).send(&SOURCE, request).await.expect_err("silence");
     assert_eq!((trouble.class, trouble.verdict()), (Class::Timeout, Verdict::Failure));
+}
+
+/// A public source whose name stands for this machine, as after an attack on its domain.
+#[tokio::test]
+async fn a_public_name_that_stands_for_an_inner_address_is_not_connected_to() {
+    struct Here;
+    impl Resolve for Here {
+        fn resolve(&self, _: Name) -> Resolving {
+            let here: [SocketAddr; 1] = [([127, 0, 0, 1], 0).into()];
+            Box::pin(async move { Ok(Box::new(here.into_iter()) as Addrs) })
+        }
+    }
+    let (addr, mut asked) = server(vec![http("200 OK", b"{}"), http("200 OK", b"{}")]).await;
+    let address = format!("http://register.example:{}", addr.port());
+    let base = Base { env: "TAVILY_BASE_URL", default: Box::leak(address.clone().into_boxed_str()) };
+    let source = Source { bases: Box::leak(Box::new([base])), ..SOURCE };
+    let names = || guard::Names::new(Here);
+    let client = Client::with_names(Settings::default(), names()).expect("a client");
+    let trouble = client.send(&source, Request::get("/x")).await.expect_err("an inner address");
+    assert_eq!((trouble.class, trouble.unsent), (Class::Unavailable, true));
+    assert!(asked.try_recv().is_err(), "it was asked all the same");
+
+    // The operator may have a register of that name in the next room.
+    let settings = Settings::from_pairs([("TAVILY_BASE_URL", address.as_str())]).expect("settings");
+    let client = Client::with_names(settings, names()).expect("a client");
+    assert_eq!(client.send(&source, Request::get("/x")).await.expect("an answer").status, 200);
+
+    assert_eq!(client.vet("https://register.example/").await, Err(guard::Refusal::Private));
+    assert_eq!(client.vet("http://127.0.0.1/").await, Err(guard::Refusal::Private));
+}
+
+#[tokio::test]
+async fn a_link_is_followed_to_the_source_itself_or_to_the_public_internet() {
+    let (addr, mut asked) = server(vec![http("200 OK", b"{}")]).await;
+    let request = Request::follow(format!("http://{addr}/other?page=2"));
+    client(addr).send(&SOURCE, request).await.expect("an answer");
+    let request = asked.recv().await.expect("a request").to_lowercase();
+    assert!(
+        request.starts_with("get /other?page=2 http/1.1\r\n") && request.contains("bearer secret-key"),
+        "{request}"
+    );
+
+    let (inner, mut asked) = server(vec![http("200 OK", b"{}")]).await;
+    for link in [format!("http://{inner}/"), format!("http://localhost:{}/", inner.port()), "nonsense".to_owned()] {
+        let trouble = client(addr).send(&SOURCE, Request::follow(link)).await.expect_err("not followed");
+        assert_eq!((trouble.class, trouble.unsent), (Class::BadShape, true));
+        assert!(!trouble.reason.contains("127."), "{trouble}");
+    }
+    assert!(asked.try_recv().is_err());
+    let target =
+        client(addr).target(&SOURCE, &Request::follow("https://example.com/feed.json")).map(|target| target.own);
+    assert_eq!(target, Ok(false), "credentials stay at home");
 }
