@@ -9,7 +9,8 @@ pub use row::{Applies, Auth, Base, Countries, Credential, Need, Operation, Probe
 use crate::source;
 
 /// All sources, in the order of a report.
-static SOURCES: [&Source; 8] = [
+static SOURCES: [&Source; 11] = [
+    &source::northdata::SOURCE,
     &source::gleif::SOURCE,
     &source::vies::SOURCE,
     &source::no_brreg::SOURCE,
@@ -18,6 +19,8 @@ static SOURCES: [&Source; 8] = [
     &source::nominatim::SOURCE,
     &source::tavily::SOURCE,
     &source::opensanctions::SOURCE,
+    &source::peppol_directory::SOURCE,
+    &source::peppol_verify::SOURCE,
 ];
 
 static STAND_INS: [&Source; 1] = [&source::vatsense::SOURCE];

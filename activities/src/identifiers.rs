@@ -142,6 +142,7 @@ impl Kind {
             "RO" => Self::RoCui,
             "CH" => Self::ChUid,
             "EE" => Self::EeRegistrikood,
+            "DE" => Self::DeRegister,
             _ => return None,
         })
     }

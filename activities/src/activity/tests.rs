@@ -3,6 +3,8 @@
 mod matrix;
 mod observed;
 mod scenarios;
+mod northdata;
+mod peppol;
 
 use std::time::Duration;
 
@@ -110,7 +112,8 @@ async fn a_healthy_investigation_answers_every_operation_that_applies() {
         equinor(),
         subject("CZ", "27082440", "Alza.cz a.s."),
         subject("FI", "0112038-9", "Nokia Oyj"),
-        subject("DE", "", "Siemens AG"),
+        subject("DE", "HRB 6684 Muenchen", "Siemens AG"),
+        subject("BE", "0202239951", "PROXIMUS"),
     ];
     let mut answered = std::collections::HashSet::new();
     for subject in &subjects {

@@ -157,6 +157,8 @@ impl Station {
         };
         self.ledger.arrive(operation, (self.upstream.split)(&call), now);
         let answer = match (routed, self.over_rate(&call, now)) {
+            // Whoever is turned away at the door has neither spent anything nor started any work.
+            _ if matches!(effect, Effect::Reply(_) | Effect::Hangup) => Answer::text(503, "text/plain", ""),
             (_, Some(refusal)) => refusal,
             (Some((route, _)), None) => (route.answer)(&call),
             (None, None) => (self.upstream.unrouted)(),

@@ -23,6 +23,12 @@ const fn stay(seconds: u64) -> Verdict {
 /// Source or operation, status, body, class, verdict on the source's own breaker.
 #[rustfmt::skip]
 const TABLE: &[(&str, u16, &str, Class, Verdict)] = &[
+    ("northdata", 404, r#"{"error":"Company not found"}"#, Class::NotFound, Success),
+    ("northdata", 404, "<html>gone</html>", Class::BadShape, Success),
+    ("northdata", 401, r#"{"error":"Missing or invalid API key"}"#, Class::Denied, Neutral),
+    ("northdata", 429, "", Class::Throttled, Verdict::Throttled { retry_after: None }),
+    ("northdata", 200, r#"{"censored":true,"items":[]}"#, Class::Ok, Success),
+    ("northdata", 500, "{}", Class::Unavailable, Failure),
     ("gleif", 404, r#"{"errors":[{"status":"404","title":"Not Found"}]}"#, Class::NotFound, Success),
     ("gleif", 404, "<html>gone</html>", Class::BadShape, Success),
     ("gleif", 429, r#"{"errors":[{"status":"429"}]}"#, Class::Throttled, Verdict::Throttled { retry_after: None }),
@@ -64,6 +70,17 @@ const TABLE: &[(&str, u16, &str, Class, Verdict)] = &[
     ("opensanctions", 400, r#"{"detail":"Failed to parse query"}"#, Class::Business, Neutral),
     ("opensanctions", 401, r#"{"detail":"Invalid API key"}"#, Class::Denied, Neutral),
     ("opensanctions", 500, r#"{"detail":"x"}"#, Class::Unavailable, Failure),
+    ("peppol_directory", 400, "", Class::Business, Success),
+    ("peppol_directory", 400, "<html>bad gateway</html>", Class::BadShape, Success),
+    ("peppol_directory", 404, "", Class::BadShape, Success),
+    ("peppol_directory", 429, "", Class::Throttled, Verdict::Throttled { retry_after: None }),
+    ("peppol_directory", 200, r#"{"total-result-count":0,"matches":[]}"#, Class::Ok, Success),
+    ("peppol_verify", 503, r#"{"detail":"Upstream source (KBO, VIES, etc.) unavailable"}"#, Class::Unavailable, Failure),
+    ("peppol_verify", 503, "Service Unavailable", Class::Unavailable, Failure),
+    ("peppol_verify", 400, r#"{"detail":"enterprise_number: 10 digits expected"}"#, Class::Business, Success),
+    ("peppol_verify", 422, r#"{"detail":"enterprise_number: field required"}"#, Class::Business, Success),
+    ("peppol_verify", 202, r#"{"status":"accepted"}"#, Class::Ok, Success),
+    ("peppol_verify", 401, r#"{"detail":"Missing or invalid API key"}"#, Class::Denied, Neutral),
 ];
 
 fn known() -> impl Iterator<Item = &'static Source> {

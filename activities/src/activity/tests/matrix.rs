@@ -66,6 +66,10 @@ const OWN: &[(&str, &str, Outcome, Heard)] = &[
     ("tavily", "400", Found(Status::NeedsReview), Nothing),
     ("opensanctions", "400", Found(Status::NeedsReview), Nothing),
     ("nominatim", "400", Found(Status::NeedsReview), Nothing),
+    ("peppol_directory", "400", Found(Status::NeedsReview), Nothing),
+    ("peppol_verify", "400", Found(Status::NeedsReview), Nothing),
+    // A composite has no "not found" of its own, only a register that is silent.
+    ("peppol_verify", "not_found", Found(Status::Partial), Nothing),
     // Whoever asks too often is blocked.
     ("nominatim", "403", Lack(Throttled), Stay),
     ("nominatim", "403_waf_html", Lack(Throttled), Stay),
@@ -86,6 +90,8 @@ fn expected(operation: &str, fault: &str) -> (Outcome, Heard) {
 /// Somebody about whom the healthy upstream has a full answer.
 fn somebody(operation: &str) -> Subject {
     match operation.split('.').next().unwrap_or_default() {
+        "northdata" => subject("DE", "HRB 6684 Muenchen", "Siemens AG"),
+        "peppol_verify" => subject("BE", "0202239951", "PROXIMUS"),
         "cz_ares" => subject("CZ", "27082440", "Alza.cz a.s."),
         "fi_ytj" | "vies" => subject("FI", "0112038-9", "Nokia Oyj"),
         _ => equinor(),

@@ -29,6 +29,8 @@ type About = (&'static str, &'static str, &'static str);
 const ALZA: About = ("CZ", "27082440", "Alza.cz a.s.");
 const EQUINOR: About = ("NO", "923609016", "EQUINOR ASA");
 const NOKIA: About = ("FI", "0112038-9", "Nokia Oyj");
+const SIEMENS: About = ("DE", "HRB 6684 Muenchen", "Siemens AG");
+const PROXIMUS: About = ("BE", "0202239951", "PROXIMUS");
 const NOVO: About = ("DK", "24256790", "Novo Nordisk A/S");
 
 /// Calls above the published rate are prevented by our own limits, which are tested where they are.
@@ -36,6 +38,10 @@ const RATE: &str = "enforce_rate";
 
 #[rustfmt::skip]
 const ROWS: &[Row] = &[
+    ("northdata", "shape_array", "northdata.company", SIEMENS, Found(Status::Complete), Nothing),
+    ("northdata", "shape_items", "northdata.company", SIEMENS, Found(Status::Complete), Nothing),
+    // Hidden by the plan is not unknown.
+    ("northdata", "censored", "northdata.search", SIEMENS, Found(Status::NeedsReview), Nothing),
     ("vies", "ms_unavailable:FI", "vies.check", NOKIA, Lack(Unavailable), PartFailure),
     ("vies", "ms_unavailable:DE", "vies.check", NOKIA, Found(Status::Complete), Nothing),
     ("vies", "user_error:MS_UNAVAILABLE", "vies.check", NOKIA, Lack(Unavailable), PartFailure),
@@ -65,6 +71,11 @@ const ROWS: &[Row] = &[
     // What would poison the query is taken out before it is sent.
     ("opensanctions", "poison_500", "opensanctions.match", NOVO, Found(Status::Complete), Nothing),
     ("opensanctions", "stale_index", "opensanctions.match", EQUINOR, Found(Status::Complete), Nothing),
+    ("peppol_verify", "upstream_unavailable", "peppol_verify.check", PROXIMUS, Lack(Unavailable), Failure),
+    ("peppol_verify", "accepted", "peppol_verify.check", PROXIMUS, Found(Status::Pending), Nothing),
+    ("peppol_verify", "flag:TAX_DEBT_DETECTED", "peppol_verify.check", PROXIMUS, Found(Status::Complete), Nothing),
+    // A flag that no source stands behind is not passed on.
+    ("peppol_verify", "vies_silent", "peppol_verify.check", PROXIMUS, Found(Status::Partial), Nothing),
 ];
 
 fn described((country, id, name): About) -> Subject {

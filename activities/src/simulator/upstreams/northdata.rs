@@ -98,7 +98,11 @@ fn item(record: &Value) -> Value {
 
 fn suggest(call: &Call) -> Answer {
     let items = || page(found(call).iter().map(item).collect(), 0, call.number("limit", 10));
-    refusal(call).unwrap_or_else(|| Answer::ok(json!({"items": items()})))
+    let document = || match call.scenario("censored") {
+        Some(_) => json!({"censored": true, "items": items()}),
+        None => json!({"items": items()}),
+    };
+    refusal(call).unwrap_or_else(|| Answer::ok(document()))
 }
 
 fn power(call: &Call) -> Answer {

@@ -28,6 +28,8 @@ pub(super) static VERIFY: Upstream = Upstream {
     fixtures: fixtures!["peppol_verify/0202239951.json"],
     scenarios: &[
         Scenario { name: "upstream_unavailable", arg: Arg::None, about: "503: one of the sources it asks is down" },
+        Scenario { name: "vies_silent", arg: Arg::None, about: "VAT_INVALID, though VIES has not answered" },
+        Scenario { name: "accepted", arg: Arg::None, about: "202 without a callback: the result is not ready" },
         Scenario {
             name: "flag",
             arg: Arg::Word("FLAG"),
@@ -41,6 +43,17 @@ pub(super) static VERIFY: Upstream = Upstream {
 /// The flags that mean `FAIL`; any other means `FLAG`.
 const FAILING: &[&str] =
     &["ENTITY_INACTIVE", "BANKRUPTCY_DETECTED", "VAT_INVALID", "SOCIAL_DEBT_DETECTED", "TAX_DEBT_DETECTED"];
+
+/// What a part of the check says when a flag is raised because of it.
+const GROUNDS: &[(&str, &str, &str, bool)] = &[
+    ("ENTITY_INACTIVE", "entity_status", "active", false),
+    ("BANKRUPTCY_DETECTED", "entity_status", "bankruptcy", true),
+    ("DISSOLUTION_PENDING", "entity_status", "dissolution", true),
+    ("VAT_INVALID", "vies_validation", "valid", false),
+    ("SOCIAL_DEBT_DETECTED", "inhoudingsplicht", "debt_free_social", false),
+    ("TAX_DEBT_DETECTED", "inhoudingsplicht", "debt_free_tax", false),
+    ("NO_PEPPOL_REGISTRATION", "peppol_directory", "registered", false),
+];
 
 /// The last result that can be paged to.
 const DEEPEST: usize = 1000;
@@ -97,17 +110,27 @@ fn verify(call: &Call) -> Answer {
         return detail(400, "enterprise_number: 10 digits expected");
     }
     let mut document = call.record(&format!("/{number}.json")).unwrap_or_else(|| unknown(number));
-    if let Some(flag) = call.scenario("flag") {
+    if call.scenario("accepted").is_some() {
+        return accepted();
+    }
+    if let Some(flag) = call.scenario("flag").or(call.scenario("vies_silent").map(|_| "VAT_INVALID")) {
         let status = if FAILING.contains(&flag) { "FAIL" } else { "FLAG" };
         document["result"] = json!({"status": status, "confidence": 0.9, "risk_flags": [flag]});
+        if let Some((_, part, field, value)) = GROUNDS.iter().find(|(known, ..)| *known == flag) {
+            document["checks"][part][field] = json!(value);
+        }
+    }
+    if call.scenario("vies_silent").is_some() {
+        document["checks"]["vies_validation"] = Value::Null;
     }
     match request["callback_url"].as_str() {
-        Some(url) => {
-            let text = "Result will be delivered via webhook";
-            Answer::json(202, json!({"status": "accepted", "message": text})).with_callback(url.to_owned(), document)
-        }
+        Some(url) => accepted().with_callback(url.to_owned(), document),
         None => Answer::ok(document),
     }
+}
+
+fn accepted() -> Answer {
+    Answer::json(202, json!({"status": "accepted", "message": "Result will be delivered via webhook"}))
 }
 
 fn unknown(number: &str) -> Value {
