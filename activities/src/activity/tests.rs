@@ -1,10 +1,10 @@
 //! The engine against the simulator: real sockets, real breakers, no workflow.
 
 mod matrix;
-mod observed;
-mod scenarios;
 mod northdata;
+mod observed;
 mod peppol;
+mod scenarios;
 
 use std::time::Duration;
 
