@@ -67,6 +67,11 @@ conformance: cargo-there ## the cases of the breaker's semantics, ours beside th
 
 ##@ Keep it
 
+.PHONY: upstreams
+upstreams: cargo-there ## write docs/upstreams.md from the catalog
+	$(CARGO) run $(LOCKED) --quiet --bin osint -- sources --markdown >docs/upstreams.md.new
+	mv docs/upstreams.md.new docs/upstreams.md
+
 .PHONY: tools
 tools: ## fetch the programs that the tests need into .tools/
 	@scripts/tools temporal redis-server promtool cargo-deny

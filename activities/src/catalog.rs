@@ -1,9 +1,11 @@
 //! Every source and every operation, as rows: what a plan, a document or a dashboard may know without asking anybody.
 
+mod page;
 mod row;
 
 use std::sync::LazyLock;
 
+pub use page::page;
 pub use row::{Applies, Auth, Base, Countries, Credential, Need, Operation, Probe, Source};
 
 use crate::source;

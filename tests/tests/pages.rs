@@ -54,3 +54,9 @@ fn every_chore_that_is_named_exists() {
     }
     assert!(named > 5, "only {named} chores found: has the reader of chores gone blind?");
 }
+
+#[test]
+fn the_page_of_upstreams_says_what_the_rows_say() {
+    let page = text(&root().join("docs/upstreams.md"));
+    assert!(page == osint_activities::catalog::page(), "docs/upstreams.md is out of date: run `make upstreams`");
+}

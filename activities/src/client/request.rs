@@ -129,6 +129,14 @@ impl Request {
         self
     }
 
+    /// Method and path, for people: `GET /suggest?query=a`.
+    #[must_use]
+    pub fn target(&self) -> String {
+        let query: Vec<_> = self.query.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let mark = if query.is_empty() { "" } else { "?" };
+        format!("{} /{}{mark}{}", self.method, self.path.join("/"), query.join("&"))
+    }
+
     /// The whole address, or `None` if the base cannot have paths.
     pub(super) fn url(&self, base: &str) -> Option<Url> {
         let mut url = Url::parse(base).ok()?;

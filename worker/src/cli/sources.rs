@@ -3,7 +3,7 @@
 use std::io::stdout;
 
 use clap::Args;
-use osint_activities::catalog::{Countries, Operation, Source, sources};
+use osint_activities::catalog::{self, Countries, Operation, Source, sources};
 
 use crate::{
     exit::Exit,
@@ -16,12 +16,19 @@ pub(super) struct Sources {
     /// Print the catalog as JSON
     #[arg(long)]
     json: bool,
+    /// Print everything the rows say, as the page docs/upstreams.md
+    #[arg(long, conflicts_with = "json")]
+    markdown: bool,
 }
 
 impl Sources {
     /// Prints the catalog.
     pub(super) fn run(self) -> Result<(), Exit> {
-        if self.json { super::print_json(&sources()) } else { super::print(&page(Paint::of(&stdout()))) }
+        match (self.json, self.markdown) {
+            (true, _) => super::print_json(&sources()),
+            (_, true) => super::print(&catalog::page()),
+            _ => super::print(&page(Paint::of(&stdout()))),
+        }
     }
 }
 
