@@ -217,6 +217,12 @@ impl Snapshot {
         Ok(snapshot)
     }
 
+    /// Whose record it says it is, even if nothing else of it can be used.
+    pub(crate) fn service_of(text: &str) -> Option<String> {
+        let value: Value = serde_json::from_str(text).ok()?;
+        value.get("service")?.as_str().map(str::to_owned)
+    }
+
     /// Whether it is open, due or not.
     pub(crate) fn is_open(&self) -> bool {
         self.state != StoredState::Closed

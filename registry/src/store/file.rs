@@ -82,15 +82,7 @@ async fn blocking<T: Send + 'static>(
 impl Shared {
     fn load(&self) -> Result<Vec<Loaded>, StoreError> {
         self.remove_leftovers();
-        let size = match fs::metadata(&self.path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(error) => return Err(trouble("cannot be read", &self.path, &error)),
-            Ok(meta) if !meta.is_file() => {
-                let message = format!("{} is not a file", self.path.display());
-                return Err(StoreError::new(StoreErrorKind::Other, message));
-            }
-            Ok(meta) => meta.len(),
-        };
+        let Some(size) = self.size()? else { return Ok(Vec::new()) };
         if size > LARGEST {
             let message = format!("{} is larger than {LARGEST} bytes", self.path.display());
             return Err(StoreError::new(StoreErrorKind::Other, message));
@@ -101,21 +93,37 @@ impl Shared {
             .lines()
             .filter(|line| !line.trim().is_empty())
             .map(|line| {
-                let service = Snapshot::decode(line, None).ok().map(|snapshot| snapshot.service.as_str().into());
+                let service = Snapshot::service_of(line).map(ServiceName::from);
                 Loaded { service, content: Content::Text(line.to_owned()) }
             })
             .collect();
         let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
         for Loaded { service, content } in &loaded {
-            if let (Some(service), Content::Text(text)) = (service, content) {
+            if let (Some(service), Content::Text(text)) = (service, content)
+                && Snapshot::decode(text, None).is_ok()
+            {
                 lines.insert(service.clone(), text.clone());
             }
         }
         Ok(loaded)
     }
 
+    /// Of the file; `None` if there is none. What stands in its place and is no file, a device for example, is left alone.
+    fn size(&self) -> Result<Option<u64>, StoreError> {
+        match fs::metadata(&self.path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(trouble("cannot be read", &self.path, &error)),
+            Ok(meta) if meta.is_file() => Ok(Some(meta.len())),
+            Ok(_) => {
+                let message = format!("{} is not a file", self.path.display());
+                Err(StoreError::new(StoreErrorKind::Other, message))
+            }
+        }
+    }
+
     fn save(&self) -> Result<(), StoreError> {
         let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        self.size()?;
         let temporary = self.beside(self.writes.fetch_add(1, Ordering::Relaxed));
         let written = self.write(&temporary);
         if written.is_err() {

@@ -251,7 +251,7 @@ impl StoreErrorKind {
         match self {
             Self::Setting => "see the manual of the setting",
             Self::Absent => "give the registry a store, and run its keeper",
-            Self::Unreachable => "is it running, and is the address right?",
+            Self::Unreachable => "is it there, and is the address right?",
             Self::Denied => "check user, password, rights and database",
             Self::ReadOnly => "name a place that can be written: the primary, not a replica",
             Self::Full => "make room",
