@@ -464,3 +464,5 @@ fn notice(mode: Mode, transition: Transition) -> Option<Notice> {
 
 #[cfg(test)]
 mod properties;
+#[cfg(test)]
+mod sharing;

@@ -25,6 +25,48 @@ fn assert_refused(table: &[Bad]) {
 }
 
 #[test]
+fn a_fleet_is_off_or_shares_with_a_quorum_and_a_lease() {
+    assert_refused(&[
+        ("fleet: yes", 1, 8, "fleet", "expected one of off, share, not `yes`"),
+        ("fleet: Share", 1, 8, "fleet", "not `Share`"),
+        ("fleet: 2", 1, 8, "fleet", "not `2`"),
+        ("fleet: [share]", 1, 8, "fleet", "a single value"),
+        ("fleet:", 1, 6, "fleet", "has no value"),
+        ("fleet: {}", 1, 8, "fleet", "needs `share`"),
+        ("fleet: { mode: share }", 1, 10, "fleet.mode", "unknown key"),
+        ("fleet: { share: yes }", 1, 17, "fleet.share", "expected a block of"),
+        ("fleet: { share: [] }", 1, 17, "fleet.share", "expected a block of"),
+        ("fleet:\n  share:\n    quorom: 2", 3, 5, "fleet.share.quorom", "valid keys here: quorum, lease"),
+        ("fleet:\n  share:\n    quorum: 0", 3, 13, "fleet.share.quorum", "at least 1, not 0"),
+        ("fleet: { share: { quorum: -1 } }", 1, 27, "fleet.share.quorum", "at least 1, not -1"),
+        ("fleet: { share: { quorum: half } }", 1, 27, "fleet.share.quorum", "not `half`"),
+        ("fleet: { share: { quorum: 1.5 } }", 1, 27, "fleet.share.quorum", "not `1.5`"),
+        ("fleet: { share: { quorum: [2] } }", 1, 27, "fleet.share.quorum", "a single value"),
+        ("fleet: { share: { lease: 10 } }", 1, 26, "fleet.share.lease", "with its unit"),
+        ("fleet: { share: { lease: 0s } }", 1, 26, "fleet.share.lease", "longer than zero"),
+        ("fleet: { share: { lease: 99ms } }", 1, 26, "fleet.share.lease", "must be at least 100ms"),
+        ("fleet: share\nfleet: off", 2, 1, "fleet", "duplicate key; the first one is on line 1"),
+        ("services: { s: { fleet: on } }", 1, 25, "services.s.fleet", "not `on`"),
+        (
+            "services:\n  s:\n    fleet: { share: { quorum: 2, leese: 1s } }",
+            3,
+            34,
+            "services.s.fleet.share.leese",
+            "lease",
+        ),
+        ("defaults: { fleet: { share: { quorum: 0 } } }", 1, 39, "defaults.fleet.share.quorum", "at least 1"),
+        ("services: { s: { rate_limit: { scope: fleet } } }", 1, 30, "services.s.rate_limit", "needs `per`"),
+        (
+            "services: { s: { rate_limit: { per: 1s, scope: all } } }",
+            1,
+            48,
+            "services.s.rate_limit.scope",
+            "process, fleet",
+        ),
+    ]);
+}
+
+#[test]
 fn a_number_is_a_whole_one_of_at_least_one() {
     assert_refused(&[
         ("services: { s: { fail_max: 0 } }", 1, 28, "services.s.fail_max", "must be at least 1, not 0"),

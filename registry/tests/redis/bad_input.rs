@@ -2,14 +2,15 @@
 
 use circuit_registry::{State, store::StoreErrorKind};
 
-use crate::{Process, eventually, server::Server};
+use crate::{Process, eventually, log::Log, server::Server};
 
 const YAML: &str = "fleet: share\nservices: { s: { fail_max: 2, reset_timeout: 60s } }";
 const OFF: &str = "services: { s: { fail_max: 2, reset_timeout: 60s } }";
 
-/// Nothing is acknowledged, something is counted, and the breaker works.
-async fn works_without(address: &str, kind: StoreErrorKind) {
+/// Nothing is acknowledged, every failure is counted, the log says `said` once for each operation, and the breaker works.
+async fn works_without(address: &str, kind: StoreErrorKind, said: &str) {
     for yaml in [YAML, OFF] {
+        let (log, _guard) = Log::listen();
         let process = Process::start(address, yaml).await;
         process.ok().await.expect("calls pass");
         process.fail(2).await;
@@ -17,42 +18,53 @@ async fn works_without(address: &str, kind: StoreErrorKind) {
         process.ok().await.expect_err("and are refused");
         let error = process.breaker().stored().await.expect_err("nothing is acknowledged");
         assert!(!error.to_string().contains("secret"), "{error}");
-        assert!([kind, StoreErrorKind::Unreachable].contains(&error.kind()), "{error:?}");
-        let saving = || process.errors("save").0 > 0 || process.errors("sync").0 > 0;
-        eventually("it is counted", saving).await;
+        assert_eq!(error.kind(), kind, "{error}");
+        let op = if yaml == YAML { "sync" } else { "save" };
+        eventually("every failure is counted", || process.errors(op).0 > 1).await;
+        #[cfg(feature = "prometheus")]
+        {
+            let series = format!("circuit_breaker_store_errors_total{{op=\"{op}\",store=\"redis\"}} ");
+            let page = process.page();
+            let value = page.lines().find_map(|line| line.strip_prefix(&series)?.parse::<u64>().ok());
+            assert!(value.is_some_and(|value| value > 1), "{page}");
+        }
+        let lines = log.lines(&["WARN", "does not work", "store=redis", &format!("op={op}")]);
+        assert!(lines.len() == 1 && lines[0].contains(said), "one line, however often it fails: {lines:?}");
+        let secrets = log.lines(&["secret"]);
+        assert!(secrets.is_empty(), "{secrets:?}");
     }
 }
 
 #[tokio::test]
 async fn a_wrong_password() {
     let server = Server::with(&["--requirepass", "the-right-one"]).await;
-    works_without(&format!("redis://:secret@127.0.0.1:{}", server.port), StoreErrorKind::Denied).await;
-    works_without(&server.address(), StoreErrorKind::Denied).await;
+    works_without(&format!("redis://:secret@127.0.0.1:{}", server.port), StoreErrorKind::Denied, "password").await;
+    works_without(&server.address(), StoreErrorKind::Denied, "password").await;
 }
 
 #[tokio::test]
 async fn a_wrong_database() {
     let server = Server::start().await;
-    works_without(&format!("{}/99", server.address()), StoreErrorKind::Other).await;
+    works_without(&format!("{}/99", server.address()), StoreErrorKind::Other, "DB index is out of range").await;
 }
 
 #[tokio::test]
 async fn a_read_only_replica() {
     let primary = Server::start().await;
     let replica = Server::with(&["--replicaof", &format!("127.0.0.1 {}", primary.port)]).await;
-    works_without(&replica.address(), StoreErrorKind::ReadOnly).await;
+    works_without(&replica.address(), StoreErrorKind::ReadOnly, "read only replica").await;
 }
 
 #[tokio::test]
 async fn a_redis_without_memory() {
     let server = Server::with(&["--maxmemory", "1", "--maxmemory-policy", "noeviction"]).await;
-    works_without(&server.address(), StoreErrorKind::Full).await;
+    works_without(&server.address(), StoreErrorKind::Full, "maxmemory").await;
 }
 
 #[tokio::test]
 async fn a_user_without_rights() {
     let server = Server::with(&"--user osint on >secret ~* &* -@all +auth +ping".split(' ').collect::<Vec<_>>()).await;
-    works_without(&format!("redis://osint:secret@127.0.0.1:{}", server.port), StoreErrorKind::Denied).await;
+    works_without(&format!("redis://osint:secret@127.0.0.1:{}", server.port), StoreErrorKind::Denied, "rights").await;
 }
 
 /// The rights that `docs/fleet.md` says are enough.

@@ -7,6 +7,8 @@
 mod bad_input;
 mod crash;
 mod fleet;
+#[path = "../support/log.rs"]
+mod log;
 mod outage;
 mod proxy;
 mod restore;
@@ -79,6 +81,14 @@ impl Process {
         let (_, errors) = self.registry.store_errors().expect("there is a store");
         let sum = errors.iter().map(|(_, count)| count).sum();
         (errors.iter().find(|(name, _)| *name == op).expect("a known operation").1, sum)
+    }
+
+    /// What Prometheus would read.
+    #[cfg(feature = "prometheus")]
+    pub(crate) fn page(&self) -> String {
+        let metrics = prometheus::Registry::new();
+        circuit_registry::prometheus::register(&self.registry, &metrics).expect("names of its own");
+        prometheus::TextEncoder::new().encode_to_string(&metrics.gather()).expect("text")
     }
 }
 

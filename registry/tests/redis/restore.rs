@@ -8,7 +8,7 @@ use std::{
 use circuit_registry::{CircuitRegistry, Override, State, WallClock, policy::Mode};
 use redis::AsyncCommands;
 
-use crate::{Process, eventually, server::Server};
+use crate::{Process, eventually, log::Log, server::Server};
 
 const YAML: &str = "defaults: { fail_max: 3, reset_timeout: 60s }\nservices: { s: {}, t: {} }";
 const SHARED: &str = "fleet: share\ndefaults: { fail_max: 3, reset_timeout: 60s }\nservices: { s: {}, t: {} }";
@@ -48,25 +48,47 @@ async fn an_open_breaker_and_an_override_survive_their_process() {
 async fn every_key_has_the_prefix_and_an_end() {
     let server = Server::start().await;
     let store = format!("{}/3?prefix=kyb", server.address());
-    let process =
-        Process::start(&store, &format!("{SHARED}\n").replace("t: {}", "t: { rate_limit: { per: 1s, scope: fleet } }"))
-            .await;
-    open(&process, "s").await;
-    process.breaker().force_open(Override::new("alice", "for ever"));
-    process.breaker().stored().await.unwrap();
+    let yaml = "fleet: { share: { lease: 30s } }
+defaults: { fail_max: 3, reset_timeout: 60s }
+services:
+  s: {}
+  t: { rate_limit: { per: 1h, scope: fleet } }
+  probed: { fail_max: 1, reset_timeout: 50ms }
+  voted: { fleet: { share: { quorum: 2 } } }
+  alone: { fleet: off }
+  reset: {}";
+    let fleet = [Process::start(&store, yaml).await, Process::start(&store, yaml).await];
+    for (i, process) in fleet.iter().enumerate() {
+        for service in ["s", "alone", "reset", "dynamic:DE", &format!("dynamic:{i}")] {
+            open(process, service).await;
+        }
+    }
+    open(&fleet[0], "voted").await;
+    fleet[0].registry.breaker("reset").reset();
+    fleet[0].registry.breaker("reset").stored().await.expect("stored");
+    fleet[1].breaker().force_open(Override::new("alice", "for ever"));
+    fleet[1].breaker().stored().await.expect("stored");
+    let _ = fleet[0].registry.call("probed", async { Err::<(), _>(std::io::Error::other("down")) }).await;
+    fleet[0].registry.breaker("probed").stored().await.expect("stored");
+    let probed = fleet[0].registry.breaker("probed");
+    eventually("due", || probed.view().state == State::HalfOpen).await;
+    let _probe = probed.acquire().await.expect("its own");
+    // Until both have met the store each takes from its own share of the limit.
     let mut redis = server.look().await;
     redis::cmd("SELECT").arg(3).query_async::<()>(&mut redis).await.unwrap();
-    eventually("a token from the store", || {
-        process.registry.breaker("t").try_acquire().is_ok() && process.errors("limit") == (0, 0)
-    })
-    .await;
-    let keys: Vec<String> = redis.keys("*").await.unwrap();
-    assert!(keys.len() >= 4, "{keys:?}");
-    for key in keys {
-        assert!(key.starts_with("kyb:"), "{key}");
-        let rest: i64 = redis.pttl(&key).await.unwrap();
-        assert!(rest > 0, "{key} lives for {rest} ms");
+    let mut kinds = std::collections::BTreeSet::new();
+    while !["breaker", "index", "lease", "life", "processes", "rate"].iter().all(|kind| kinds.contains(*kind)) {
+        let _ = fleet[1].registry.breaker("t").acquire().await;
+        let keys: Vec<String> = redis.keys("*").await.unwrap();
+        for key in keys {
+            let kind = key.strip_prefix("kyb:").unwrap_or_else(|| panic!("{key} has another prefix"));
+            kinds.insert(kind.split(':').next().unwrap_or_default().to_owned());
+            let rest: i64 = redis.pttl(&key).await.unwrap();
+            assert!(rest > 0 || rest == -2, "{key} lives for {rest} ms"); // or it is gone by now
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
     }
+    assert_eq!(kinds.len(), 6, "every kind of key is known: {kinds:?}");
 }
 
 /// A wall clock that is off.
@@ -117,9 +139,25 @@ async fn what_cannot_be_used_costs_its_own_breaker_only() {
         let _: () = redis.del(key("gone")).await.unwrap();
         let _: () = redis.set(key("binary"), b"\xff\xfe{}".as_slice()).await.unwrap();
         let _: () = redis.set(key("swapped"), &text).await.unwrap();
+        let (log, _guard) = Log::listen();
         let second = Process::start(&store, yaml).await;
         let states = states(&second);
         assert_eq!(states["s"], State::Open);
+        // Who shares reads the records once more when it joins.
+        eventually("it has joined", || yaml == YAML || !log.lines(&["INFO", "sharing breakers"]).is_empty()).await;
+        for (name, problem) in [
+            ("garbage", "it is not a snapshot"),
+            ("version", "its version is 2, and this program reads version 1"),
+            ("type", "it is a list and not a text"),
+            ("gone", "it is gone"),
+            ("binary", "it is not a snapshot"),
+            ("swapped", "it belongs to another service"),
+        ] {
+            let service = format!("service={name}");
+            let lines = log.lines(&["WARN", &service]);
+            assert!(lines.len() == 1 && lines[0].contains(problem), "logged once: {lines:?}");
+        }
+        assert_eq!(log.lines(&["WARN"]).len(), 6, "{:?}", log.lines(&["WARN"]));
         let others: Vec<_> = states.iter().filter(|(name, _)| *name != "s").collect();
         assert!(others.iter().all(|(_, state)| **state == State::Closed), "{others:?}");
         // And each can be stored again.
@@ -144,8 +182,10 @@ async fn another_policy_starts_closed() {
         let first = Process::start(&store, yaml).await;
         open(&first, "s").await;
         first.end().await;
+        let (log, _guard) = Log::listen();
         let second = Process::start(&store, &yaml.replace("60s", "61s")).await;
         assert_eq!(second.state(), State::Closed);
+        assert_eq!(log.lines(&["WARN", "under another policy", "service=s"]).len(), 1);
     }
 }
 
