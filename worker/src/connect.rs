@@ -1,7 +1,7 @@
 //! The way to a Temporal server: flags win over `TEMPORAL_*` variables, which win over `temporal.toml`.
 //!
 //! Addresses, namespaces, API keys, TLS and mTLS come from the SDK's own environment configuration, so whatever works for
-//! Temporal's other tools works here.
+//! Temporal's other tools works here. Payloads pass the [`codec`](crate::codec) whose keys the environment names.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use temporalio_client::{
 use temporalio_common::protos::temporal::api::workflowservice::v1::DescribeNamespaceRequest;
 use tokio::{net::TcpStream, time::timeout};
 
-use crate::exit::Exit;
+use crate::{codec::Codec, exit::Exit};
 
 /// How long a server may take to accept a connection.
 const CONNECT: Duration = Duration::from_secs(5);
@@ -32,7 +32,10 @@ pub struct Target {
 }
 
 /// Options for the SDK, from the flags, the environment and `temporal.toml`.
-fn options(target: &Target) -> Result<(ConnectionOptions, ClientOptions), Exit> {
+///
+/// # Errors
+/// When they cannot be used (the user's mistake).
+pub(crate) fn options(target: &Target) -> Result<(ConnectionOptions, ClientOptions), Exit> {
     let (mut connection, mut client) = ClientOptions::load_from_config(LoadClientConfigProfileOptions::default())
         .map_err(|error| {
             Exit::user(format!("the Temporal connection settings cannot be used: {error}"))
@@ -59,7 +62,8 @@ fn options(target: &Target) -> Result<(ConnectionOptions, ClientOptions), Exit> 
 /// # Errors
 /// When the settings are wrong (the user's mistake) or no server answers (not the user's).
 pub async fn connect(target: &Target) -> Result<Client, Exit> {
-    let (connection, client) = options(target)?;
+    let (connection, mut client) = options(target)?;
+    client.data_converter = Codec::from_env()?.converter();
     let url = &connection.target;
     let host = url.host_str().unwrap_or_default().to_owned();
     let port = url.port_or_known_default().unwrap_or(7233);

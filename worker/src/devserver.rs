@@ -15,11 +15,15 @@ use std::{
     time::Duration,
 };
 
+use futures::future::join_all;
 use temporalio_client::{Client, ClientOptions, Connection, ConnectionOptions, tonic::IntoRequest};
-use temporalio_common::protos::temporal::api::workflowservice::v1::DescribeNamespaceRequest;
+use temporalio_common::{
+    data_converters::DataConverter, protos::temporal::api::workflowservice::v1::DescribeNamespaceRequest,
+};
 use tokio::{
     io::{AsyncBufReadExt, AsyncRead, BufReader},
     process::{Child, Command},
+    task::JoinHandle,
     time::{Instant, sleep, timeout},
 };
 
@@ -41,6 +45,9 @@ const START: Duration = Duration::from_secs(60);
 /// How long the guard may take to end the server.
 const STOP: Duration = Duration::from_secs(5);
 
+/// How long the output of a server that has ended may take to arrive.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
 /// A server chooses free ports for its own parts and dies if somebody takes one in between; then it is started again.
 const TRIES: usize = 3;
 
@@ -56,6 +63,8 @@ pub struct DevServerOptions {
     pub ui_port: Option<u16>,
     /// Further arguments of `temporal server start-dev`.
     pub extra: Vec<String>,
+    /// How its clients write and read payloads.
+    pub converter: DataConverter,
 }
 
 /// A running development server. Dropping it kills it; [`DevServer::stop`] also waits until it is gone.
@@ -63,6 +72,7 @@ pub struct DevServerOptions {
 pub struct DevServer {
     child: Child,
     port: u16,
+    converter: DataConverter,
 }
 
 impl DevServer {
@@ -101,10 +111,9 @@ impl DevServer {
         let mut child = command.spawn().map_err(|error| Exit::ours(format!("cannot start a shell: {error}")))?;
 
         let tail = Tail::default();
-        tail.follow(child.stdout.take());
-        tail.follow(child.stderr.take());
-        let mut server = Self { child, port };
-        Ok(server.ready(program, &tail).await?.map(|()| server))
+        let readers = [tail.follow(child.stdout.take()), tail.follow(child.stderr.take())];
+        let mut server = Self { child, port, converter: options.converter.clone() };
+        Ok(server.ready(program, &tail, readers).await?.map(|()| server))
     }
 
     /// `host:port` of the frontend.
@@ -124,13 +133,22 @@ impl DevServer {
     async fn connect(&self) -> Result<Client, Box<dyn std::error::Error + Send + Sync>> {
         let target = format!("http://{}", self.address()).parse::<reqwest::Url>()?;
         let options = ConnectionOptions::new(target).connect_timeout(Duration::from_secs(5)).build();
-        Ok(Client::new(Connection::connect(options).await?, ClientOptions::new("default").build())?)
+        let connection = Connection::connect(options).await?;
+        Ok(Client::new(connection, ClientOptions::new("default").data_converter(self.converter.clone()).build())?)
     }
 
-    async fn ready(&mut self, program: &Path, tail: &Tail) -> Result<Result<(), Exit>, Exit> {
+    async fn ready(
+        &mut self,
+        program: &Path,
+        tail: &Tail,
+        readers: [JoinHandle<()>; 2],
+    ) -> Result<Result<(), Exit>, Exit> {
         let give_up = Instant::now() + START;
         loop {
             if let Ok(Some(status)) = self.child.try_wait() {
+                // Its last words may still be in the pipe; they end when the guard has gone, too.
+                drop(self.child.stdin.take());
+                let _ = timeout(LAST_WORDS, join_all(readers)).await;
                 let output = tail.text();
                 return Ok(Err(Exit::ours(format!("{} ended at once ({status})", program.display())).hint(output)));
             }
@@ -204,10 +222,10 @@ pub(crate) fn port_error(port: u16, error: &io::Error) -> Exit {
 struct Tail(Arc<Mutex<VecDeque<String>>>);
 
 impl Tail {
-    fn follow(&self, output: Option<impl AsyncRead + Unpin + Send + 'static>) {
-        let Some(output) = output else { return };
+    fn follow(&self, output: Option<impl AsyncRead + Unpin + Send + 'static>) -> JoinHandle<()> {
         let kept = self.0.clone();
         tokio::spawn(async move {
+            let Some(output) = output else { return };
             let mut lines = BufReader::new(output).lines();
             while let Ok(Some(line)) = lines.next_line().await {
                 let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
@@ -215,7 +233,7 @@ impl Tail {
                 let surplus = kept.len().saturating_sub(TAIL);
                 kept.drain(..surplus);
             }
-        });
+        })
     }
 
     fn text(&self) -> String {

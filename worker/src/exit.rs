@@ -29,10 +29,11 @@ impl Exit {
         Self { code: 130, what: "interrupted".to_owned(), next: None }
     }
 
-    /// The same with what to do next.
+    /// The same with what to do next. An empty text is no hint.
     #[must_use]
     pub fn hint(self, next: impl fmt::Display) -> Self {
-        Self { next: Some(next.to_string()), ..self }
+        let next = Some(next.to_string()).filter(|text| !text.trim().is_empty());
+        Self { next, ..self }
     }
 
     /// The exit code: 1, 2 or 130.
@@ -69,5 +70,6 @@ mod tests {
         let exit = Exit::user("unknown country 'ZZ'").hint("use a code\nsuch as NO");
         assert_eq!(exit.to_string(), "error: unknown country 'ZZ'\n  use a code\n  such as NO");
         assert_eq!((exit.code(), Exit::ours("x").code()), (2, 1));
+        assert_eq!(Exit::ours("it ended at once").hint("\n").to_string(), "error: it ended at once");
     }
 }

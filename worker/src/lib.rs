@@ -5,6 +5,7 @@
 
 pub mod admin;
 pub mod cli;
+pub mod codec;
 pub mod connect;
 pub mod devserver;
 pub mod exit;
@@ -13,4 +14,5 @@ pub mod run;
 pub mod stack;
 pub mod starter;
 pub mod telemetry;
+pub mod tuning;
 pub mod workflow;

@@ -2,12 +2,15 @@
 
 use std::{io::Write, process::ExitCode};
 
-use clap::Parser;
 use osint_worker::cli::Cli;
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    match Cli::parse().run().await {
+    let cli = match Cli::read(std::env::args_os()) {
+        Ok(cli) => cli,
+        Err(error) => error.exit(),
+    };
+    match cli.run().await {
         Ok(()) => ExitCode::SUCCESS,
         Err(exit) => {
             let _ = writeln!(std::io::stderr(), "{exit}");

@@ -17,6 +17,7 @@ use crate::{
     admin::{Admin, Pulse, View},
     exit::Exit,
     telemetry::Metrics,
+    tuning::Tuning,
     workflow::{Desk, InvestigationWorkflow},
 };
 
@@ -37,11 +38,14 @@ pub struct Settings {
     pub thresholds: Option<PathBuf>,
     /// How long running activities may go on after the worker was told to stop.
     pub grace: Duration,
+    /// How much to take on, how fast, and as which version.
+    pub tuning: Tuning,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { task_queue: TASK_QUEUE.to_owned(), admin: None, thresholds: None, grace: Duration::from_secs(10) }
+        let (task_queue, tuning) = (TASK_QUEUE.to_owned(), Tuning::default());
+        Self { task_queue, admin: None, thresholds: None, grace: Duration::from_secs(10), tuning }
     }
 }
 
@@ -77,7 +81,16 @@ where
         watch.spawn(follow(registry.clone(), file));
     }
     let cannot = |error: &dyn std::fmt::Display| Exit::ours(format!("the worker cannot start: {error}"));
+    let tuning = &settings.tuning;
+    let (own_rate, queue_rate) = tuning.rates();
     let options = WorkerOptions::new(settings.task_queue.as_str())
+        .tuner(tuning.slots())
+        .maybe_workflow_task_poller_behavior(tuning.workflow_polls())
+        .maybe_activity_task_poller_behavior(tuning.activity_polls())
+        .max_cached_workflows(tuning.cache())
+        .maybe_max_worker_activities_per_second(own_rate)
+        .maybe_max_task_queue_activities_per_second(queue_rate)
+        .maybe_deployment_options(tuning.version())
         .activity_inbound_interceptor(CircuitInterceptor::new(registry.clone()))
         .register_activities(activities)
         .register_activities(Desk::new(registry))
@@ -105,13 +118,17 @@ where
     pulse.drain();
     stop();
     // The SDK can wait for ever when the server is gone by now; a worker that was told to stop must not.
-    match timeout(settings.grace + HARD_STOP, running).await {
-        Ok(Ok(())) => {}
-        Ok(Err(error)) => tracing::warn!(%error, "the worker did not end well"),
-        Err(_) => tracing::warn!("the worker did not end in time; its tasks will be retried elsewhere"),
-    }
+    let limit = settings.grace + HARD_STOP;
+    let ended = match timeout(limit, running).await {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(error)) => Err(Exit::ours(format!("the worker did not end well: {error}"))),
+        Err(_) => {
+            Err(Exit::ours(format!("tasks were still running {} s after the worker was told to end", limit.as_secs()))
+                .hint("the server hands them to another worker when they time out; --grace gives them longer"))
+        }
+    };
     kept.end().await;
-    outcome
+    outcome.and_then(|value| ended.map(|()| value))
 }
 
 /// The keeper of the breakers' store, at work.

@@ -10,6 +10,7 @@ use tokio::time::{Instant, sleep};
 
 use super::say;
 use crate::{
+    codec::Codec,
     devserver::DevServerOptions,
     exit::Exit,
     report::{Paint, Report, step},
@@ -59,8 +60,9 @@ impl Demo {
         let began = Instant::now();
         let breaker = self.breaker()?;
         say(format_args!("starting a Temporal server, simulated sources and a worker …"));
+        let server = DevServerOptions { converter: Codec::from_env()?.converter(), ..DevServerOptions::default() };
         let stack = tokio::select! {
-            stack = Stack::start(DevServerOptions::default(), slice::from_ref(&self.fault)) => stack?,
+            stack = Stack::start(server, slice::from_ref(&self.fault)) => stack?,
             signal = told_to_end() => return signal.and(Err(Exit::interrupted())),
         };
         let outcome = self.investigate(&stack, &breaker, breakers).await;

@@ -7,6 +7,7 @@ use clap::Args;
 
 use super::{Thresholds, say};
 use crate::{
+    codec::Codec,
     devserver::DevServerOptions,
     exit::Exit,
     run::{Settings, run_until, told_to_end},
@@ -39,7 +40,8 @@ pub(super) struct Dev {
 impl Dev {
     /// Runs the whole stack until a signal ends it.
     pub(super) async fn run(self, thresholds: Thresholds) -> Result<(), Exit> {
-        let options = DevServerOptions { port: Some(self.port), ui_port: Some(self.ui_port), extra: Vec::new() };
+        let (port, ui_port, converter) = (Some(self.port), Some(self.ui_port), Codec::from_env()?.converter());
+        let options = DevServerOptions { port, ui_port, converter, ..DevServerOptions::default() };
         let stack = tokio::select! {
             stack = Stack::start(options, &self.faults) => stack?,
             signal = told_to_end() => return signal.and(Err(Exit::interrupted())),

@@ -4,15 +4,19 @@ mod breakers;
 mod check;
 mod demo;
 mod dev;
+mod effective;
 mod history;
 mod investigate;
 mod sources;
 mod worker;
 
-use std::path::{Path, PathBuf};
+use std::{
+    ffi::OsString,
+    path::{Path, PathBuf},
+};
 
 use circuit_registry::BreakersConfig;
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::{
     exit::Exit,
@@ -75,6 +79,22 @@ enum Command {
 }
 
 impl Cli {
+    /// Reads the command line and the environment.
+    ///
+    /// # Errors
+    /// When they cannot be used; the error names the flag, and the variable if the value came from there. Calls for help
+    /// are errors, too.
+    pub fn read(line: impl IntoIterator<Item = OsString>) -> Result<Self, clap::Error> {
+        let mut command = Self::command();
+        let matches =
+            command.try_get_matches_from_mut(line).map_err(|error| effective::name_variable(error, &command))?;
+        let mut cli = Self::from_arg_matches(&matches)?;
+        if let Command::Worker(worker) = &mut cli.command {
+            worker.given = effective::given(&command, &matches, "worker");
+        }
+        Ok(cli)
+    }
+
     /// Does what was asked.
     ///
     /// # Errors
@@ -162,8 +182,6 @@ fn print(text: &str) -> Result<(), Exit> {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
-
     use super::*;
 
     #[test]

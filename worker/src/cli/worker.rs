@@ -5,12 +5,17 @@ use std::{net::SocketAddr, time::Duration};
 use circuit_registry::{CircuitRegistry, store};
 use clap::Args;
 
-use super::{Thresholds, say};
+use super::{
+    Thresholds,
+    effective::{Given, effective},
+    say,
+};
 use crate::{
     connect::{Target, connect},
     exit::Exit,
     run::{Settings, TASK_QUEUE, run_until, told_to_end},
     stack::activities,
+    tuning::Tuning,
 };
 
 /// Where the admin server listens, unless told otherwise.
@@ -24,8 +29,10 @@ const STORE: &str = "file:breakers.state";
 #[command(after_help = "\
 The sources' base addresses and credentials come from the environment; `osint sources` lists them.
 TLS, API keys and profiles come from TEMPORAL_* variables and temporal.toml, as for Temporal's own tools.
+OSINT_CODEC_KEY=ID:BASE64[,…] (or OSINT_CODEC_KEY_FILE) encrypts what the server stores; the first key encrypts, all decrypt.
 
-On SIGTERM or Ctrl-C the worker reports itself unready, takes no more tasks, gives running ones the grace period, and ends.")]
+On SIGTERM or Ctrl-C the worker reports itself unready, takes no more tasks, gives running ones the grace period, stores its
+breakers, and ends: with 0, or with 1 if tasks were still running 5 s after the grace period.")]
 pub(super) struct WorkerCommand {
     /// Queue to take tasks from
     #[arg(long, value_name = "NAME", default_value = TASK_QUEUE, env = "OSINT_TASK_QUEUE")]
@@ -38,25 +45,41 @@ pub(super) struct WorkerCommand {
     #[arg(long, value_name = "STORE", default_value = STORE, env = "OSINT_STORE", hide_env_values = true)]
     store: String,
     /// Seconds that running activities may go on after the worker was told to end
-    #[arg(long, value_name = "SECONDS", default_value_t = 10, env = "OSINT_GRACE")]
+    #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(..=86_400))]
+    #[arg(env = "OSINT_GRACE")]
     grace: u64,
+    /// Print the settings and where each comes from, without secrets, and end
+    #[arg(long)]
+    print_config: bool,
+    /// Print them as one JSON document
+    #[arg(long, requires = "print_config")]
+    json: bool,
+    #[command(flatten)]
+    tuning: Tuning,
     #[command(flatten)]
     target: Target,
+    #[arg(skip)]
+    pub(super) given: Vec<Given>,
 }
 
 impl WorkerCommand {
     /// Runs a worker until a signal ends it.
     pub(super) async fn run(self, thresholds: Thresholds) -> Result<(), Exit> {
-        let store = store::open(&self.store).map_err(|error| Exit::user(format!("--store: {error}")))?;
+        self.tuning.check()?;
+        let store = store::open(&self.store).map_err(|error| Exit::user(format!("--store (OSINT_STORE): {error}")))?;
         let registry = CircuitRegistry::builder().config(thresholds.config).store(store).build();
         let _ = CircuitRegistry::set_global(registry.clone());
         let activities = activities(&registry, |name| std::env::var(name).ok())?;
+        if self.print_config {
+            return effective(&self.given, &self.target, thresholds.file.as_deref())?.print(self.json);
+        }
         let client = connect(&self.target).await?;
         let settings = Settings {
             task_queue: self.task_queue.clone(),
             admin: Some(self.admin),
             thresholds: thresholds.file,
             grace: Duration::from_secs(self.grace),
+            tuning: self.tuning,
         };
         run_until(client, registry, activities, settings, async move |admin| {
             if let Some(admin) = admin {
