@@ -11,13 +11,16 @@ pub use row::{Applies, Auth, Base, Countries, Credential, Need, Operation, Probe
 use crate::source;
 
 /// All sources, in the order of a report.
-static SOURCES: [&Source; 11] = [
+static SOURCES: &[&Source] = &[
     &source::northdata::SOURCE,
     &source::gleif::SOURCE,
     &source::vies::SOURCE,
     &source::no_brreg::SOURCE,
     &source::cz_ares::SOURCE,
+    &source::ee_ariregister::SOURCE,
     &source::fi_ytj::SOURCE,
+    &source::ro_anaf::SOURCE,
+    &source::ch_zefix::SOURCE,
     &source::nominatim::SOURCE,
     &source::tavily::SOURCE,
     &source::opensanctions::SOURCE,
@@ -25,7 +28,11 @@ static SOURCES: [&Source; 11] = [
     &source::peppol_verify::SOURCE,
 ];
 
-static STAND_INS: [&Source; 1] = [&source::vatsense::SOURCE];
+#[rustfmt::skip] // one line each, as above
+static STAND_INS: &[&Source] = &[
+    &source::vatsense::SOURCE,
+    &source::ch_zefix::OFFICIAL,
+];
 
 /// An operation together with the source it belongs to.
 #[derive(Debug, Clone, Copy)]
@@ -44,13 +51,13 @@ static ENTRIES: LazyLock<Vec<Entry>> = LazyLock::new(|| {
 /// All sources, in the order of a report.
 #[must_use]
 pub fn sources() -> &'static [&'static Source] {
-    &SOURCES
+    SOURCES
 }
 
 /// Services that are asked only in the place of a source that has no answer. They have breakers of their own.
 #[must_use]
 pub fn stand_ins() -> &'static [&'static Source] {
-    &STAND_INS
+    STAND_INS
 }
 
 /// All operations, source by source. The order is part of nothing: a plan names operations, never their index.

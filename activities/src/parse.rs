@@ -1,5 +1,6 @@
 //! Readers of bodies, by family. A family knows a format, never an upstream.
 
+pub mod date;
 pub mod json;
 
 #[cfg(test)]

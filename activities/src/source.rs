@@ -1,6 +1,8 @@
 //! The upstreams, one file each: the row, and what only this upstream needs.
 
+pub mod ch_zefix;
 pub mod cz_ares;
+pub mod ee_ariregister;
 pub mod fi_ytj;
 pub mod gleif;
 pub mod no_brreg;
@@ -9,6 +11,7 @@ pub mod northdata;
 pub mod opensanctions;
 pub mod peppol_directory;
 pub mod peppol_verify;
+pub mod ro_anaf;
 pub mod tavily;
 pub mod vatsense;
 pub mod vies;

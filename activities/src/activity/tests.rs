@@ -114,6 +114,9 @@ async fn a_healthy_investigation_answers_every_operation_that_applies() {
         subject("FI", "0112038-9", "Nokia Oyj"),
         subject("DE", "HRB 6684 Muenchen", "Siemens AG"),
         subject("BE", "0202239951", "PROXIMUS"),
+        subject("EE", "12417834", "Bolt Technology OÜ"),
+        subject("RO", "14399840", "DANTE INTERNATIONAL SA"),
+        subject("CH", "CHE191546434", "Swiss Re AG"),
     ];
     let mut answered = std::collections::HashSet::new();
     for subject in &subjects {
@@ -291,6 +294,21 @@ async fn a_half_open_breaker_sends_the_free_call_first() {
     let calls = bench.simulator.calls("tavily").expect("calls");
     assert_eq!(calls.operations.get("search"), None, "the search that costs credits was not the probe: {calls:?}");
     assert_eq!(calls.operations.get("usage"), Some(&1));
+}
+
+#[tokio::test]
+async fn the_steps_of_one_flow_wait_their_turn_under_a_rate_limit() {
+    let bench = Bench::with_policies("services:\n  ch_zefix: { rate_limit: 1/50ms }\n").await;
+    let swiss_re = subject("CH", "CHE191546434", "");
+    let finding = bench.run("ch_zefix.company", &swiss_re).await.expect("both steps, one after the other");
+    assert_eq!((finding.status, bench.calls("ch_zefix")), (Status::Complete, 2));
+
+    // Nobody sleeps for a minute in the slot of a worker, and nobody waits before the first step.
+    let bench = Bench::with_policies("services:\n  ch_zefix: { rate_limit: 1/min }\n").await;
+    for calls in [1, 1] {
+        let failed = bench.run("ch_zefix.company", &swiss_re).await.expect_err("no room");
+        assert_eq!((failed.lack.reason, bench.calls("ch_zefix")), (Reason::RateLimited, calls));
+    }
 }
 
 #[tokio::test]

@@ -1,6 +1,11 @@
 //! What a flow holds on to while it asks.
 
-use circuit_registry::{Breaker, CallError, CircuitRegistry, Classify, State, Verdict};
+use std::{
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
+
+use circuit_registry::{Breaker, CallError, CircuitRegistry, Classify, Rejection, State, Verdict};
 use futures::future::BoxFuture;
 use jiff::Timestamp;
 
@@ -15,6 +20,10 @@ use crate::{
 /// Most probes made for one call. A policy may want several before it closes.
 const PROBES: u32 = 10;
 
+/// How long a flow that has begun waits for its turns under a rate limit. To give up there would be to begin again, and to
+/// spend on the first step what the limit allows for the second.
+const TURNS: Duration = Duration::from_secs(10);
+
 /// Remembers a job the moment it exists, so that another attempt finds it.
 pub type Keeper<'a> = &'a (dyn Fn(Job) -> BoxFuture<'a, ()> + Send + Sync);
 
@@ -26,6 +35,8 @@ pub struct Session<'a> {
     operation: &'static Operation,
     ask: &'a Ask,
     keeper: Option<Keeper<'a>>,
+    /// The source has been asked in this session.
+    begun: AtomicBool,
 }
 
 impl<'a> Session<'a> {
@@ -38,7 +49,7 @@ impl<'a> Session<'a> {
         operation: &'static Operation,
         ask: &'a Ask,
     ) -> Self {
-        Self { registry, client, source, operation, ask, keeper: None }
+        Self { registry, client, source, operation, ask, keeper: None, begun: AtomicBool::new(false) }
     }
 
     /// The same, with somewhere to keep jobs.
@@ -58,6 +69,7 @@ impl<'a> Session<'a> {
             operation: self.operation,
             ask: self.ask,
             keeper: self.keeper,
+            begun: AtomicBool::new(false),
         }
     }
 
@@ -101,18 +113,30 @@ impl<'a> Session<'a> {
     }
 
     /// Sends one request behind the breakers and reads the answer. Reading is part of the call, because some outages can
-    /// only be read.
+    /// only be read. The first request of a flow is refused where the rate limit has no room; a later one waits its turn.
     ///
     /// # Errors
     /// A refusal of a breaker, a timeout, or whatever the answer turned out to be instead of one.
-    pub async fn ask<T>(&self, request: Request, read: impl FnOnce(&Reply) -> Result<T, Trouble>) -> Result<T, Stop> {
+    pub async fn ask<T>(&self, request: Request, read: impl Fn(&Reply) -> Result<T, Trouble>) -> Result<T, Stop> {
         let part = match self.part() {
             Some(name) => Some(self.registry.breaker(&name).acquire().await?),
             None => None,
         };
         let breaker = self.registry.breaker(self.source.breaker);
         self.probe(&breaker).await?;
-        let outcome = breaker.call(self.exchange(request, read)).await;
+        let mut patience = TURNS;
+        let outcome = loop {
+            match breaker.call(self.exchange(request.clone(), &read)).await {
+                Err(CallError::Rejected(Rejection::RateLimited { retry_in, .. }))
+                    if self.begun.load(Ordering::Relaxed) && retry_in <= patience =>
+                {
+                    patience = patience.saturating_sub(retry_in.max(Duration::from_millis(1)));
+                    tokio::time::sleep(retry_in).await;
+                }
+                outcome => break outcome,
+            }
+        };
+        self.begun.store(true, Ordering::Relaxed);
         if let Err(CallError::Upstream(trouble)) = &outcome {
             self.tell_account(trouble);
         }
@@ -135,11 +159,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    async fn exchange<T>(
-        &self,
-        request: Request,
-        read: impl FnOnce(&Reply) -> Result<T, Trouble>,
-    ) -> Result<T, Trouble> {
+    async fn exchange<T>(&self, request: Request, read: impl Fn(&Reply) -> Result<T, Trouble>) -> Result<T, Trouble> {
         let reply = self.client.send(self.source, request).await?;
         // The rules of an operation are about its own source's answers, not about those of a stand-in.
         let own = self.operation.name.starts_with(self.source.name);
@@ -156,6 +176,7 @@ impl<'a> Session<'a> {
             if breaker.view().state != State::HalfOpen {
                 break;
             }
+            self.begun.store(true, Ordering::Relaxed);
             breaker
                 .call(async {
                     let reply = self.client.send(self.source, (probe.request)()).await?;
@@ -196,7 +217,7 @@ impl Classify for OnPart<'_> {
         self.0.verdict_on_part()
     }
 
-    fn retry_after(&self) -> Option<std::time::Duration> {
+    fn retry_after(&self) -> Option<Duration> {
         self.0.retry_after
     }
 }

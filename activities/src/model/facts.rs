@@ -27,6 +27,9 @@ pub struct Facts {
     /// Annual accounts on file, newest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub accounts: Vec<Accounts>,
+    /// Announcements in a gazette and documents on file, newest first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notices: Vec<Notice>,
     /// Press and web articles.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub articles: Vec<Article>,
@@ -254,6 +257,27 @@ pub struct Accounts {
     /// Date or kind of the filing, in the source's words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub filing: Option<String>,
+}
+
+/// What a court, a gazette or a register announced or put on file about a company.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Notice {
+    /// Day of publication or filing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub date: Option<String>,
+    /// What kind, in the source's words or code.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
+    /// What it says, as far as the finding needs it; never the names of persons.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// The court or gazette.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub publisher: Option<String>,
+    /// Where it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
 }
 
 /// A press or web article.

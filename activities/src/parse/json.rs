@@ -7,6 +7,7 @@
 use jiff::{Timestamp, civil, tz::TimeZone};
 use serde_json::Value;
 
+use super::date::iso;
 use crate::classify::Trouble;
 
 /// A place in a document, or the absence of one. Going further from an absent place stays absent.
@@ -141,6 +142,19 @@ impl<'a> Node<'a> {
         self.items().filter_map(Self::text).collect()
     }
 
+    /// The texts of these members on one line, as of the parts of a street; `None` if there are none.
+    #[must_use]
+    pub fn joined(self, names: &[&str], separator: &str) -> Option<String> {
+        let parts: Vec<_> = names.iter().filter_map(|name| self.get(name).text()).collect();
+        (!parts.is_empty()).then(|| parts.join(separator))
+    }
+
+    /// The date in a text, however it is written.
+    #[must_use]
+    pub fn date(self) -> Option<String> {
+        iso(&self.text()?)
+    }
+
     /// The member of that name, which must be there.
     ///
     /// # Errors
@@ -223,5 +237,7 @@ mod tests {
         assert_eq!(times, [Some(1_795_996_800), Some(1_796_004_000), Some(1_796_004_000)]);
         assert!(node.require_list("c").is_err() && node.require_list("gone").is_err());
         assert_eq!(node.require_list("one").map(|list| list.len()), Ok(1));
+        assert_eq!(node.joined(&["t", "blank", "gone", "c"], " ").as_deref(), Some("x 7"));
+        assert_eq!((node.joined(&["blank"], " "), node.get("local").date().as_deref()), (None, Some("2026-11-30")));
     }
 }

@@ -31,7 +31,10 @@ pub(crate) fn torture(name: &str, parse: Parse, body: &[u8]) {
 /// A mangled answer may say less, but it must not turn hits into "screened and nobody named".
 fn plausible(name: &str, whole: &Answer, read: &Answer, body: &str) {
     let hits = |answer: &Answer| answer.facts.screening.as_ref().map_or(0, |screening| screening.hits.len());
-    let items = |answer: &Answer| answer.facts.articles.len() + answer.facts.companies.len() + hits(answer);
+    let items = |answer: &Answer| {
+        let facts = &answer.facts;
+        facts.articles.len() + facts.companies.len() + facts.notices.len() + hits(answer)
+    };
     let emptied = body.contains("[]"); // an empty list put in the place of a list is a true "nothing found"
     assert!(emptied || items(whole) == 0 || items(read) > 0, "{name}: lost everything, silently, in {body}");
 }

@@ -106,16 +106,11 @@ fn company(entry: Node<'_>) -> Result<Company, Trouble> {
         standing,
         status: (!situations.is_empty()).then(|| situations.join(", ")),
         legal_form: current(entry.get("companyForms")).find_map(wording),
-        address: address.map(|address| {
-            let parts =
-                ["street", "buildingNumber", "entrance", "apartmentNumber"].map(|part| address.get(part).text());
-            Address {
-                street: Some(parts.into_iter().flatten().collect::<Vec<_>>().join(" "))
-                    .filter(|street| !street.is_empty()),
-                postal_code: address.get("postCode").text(),
-                city: address.get("postOffices").items().find_map(|office| office.get("city").text()),
-                country: address.get("country").text().or_else(|| Some("FI".to_owned())),
-            }
+        address: address.map(|address| Address {
+            street: address.joined(&["street", "buildingNumber", "entrance", "apartmentNumber"], " "),
+            postal_code: address.get("postCode").text(),
+            city: address.get("postOffices").items().find_map(|office| office.get("city").text()),
+            country: address.get("country").text().or_else(|| Some("FI".to_owned())),
         }),
         founded: text("registrationDate"),
         dissolved: text("endDate"),

@@ -93,6 +93,9 @@ fn somebody(operation: &str) -> Subject {
         "northdata" => subject("DE", "HRB 6684 Muenchen", "Siemens AG"),
         "peppol_verify" => subject("BE", "0202239951", "PROXIMUS"),
         "cz_ares" => subject("CZ", "27082440", "Alza.cz a.s."),
+        "ee_ariregister" => subject("EE", "12417834", "Bolt Technology OÜ"),
+        "ro_anaf" => subject("RO", "14399840", "DANTE INTERNATIONAL SA"),
+        "ch_zefix" => subject("CH", "CHE191546434", "Swiss Re AG"),
         "fi_ytj" | "vies" => subject("FI", "0112038-9", "Nokia Oyj"),
         _ => equinor(),
     }

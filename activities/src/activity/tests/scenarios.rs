@@ -31,6 +31,7 @@ const EQUINOR: About = ("NO", "923609016", "EQUINOR ASA");
 const NOKIA: About = ("FI", "0112038-9", "Nokia Oyj");
 const SIEMENS: About = ("DE", "HRB 6684 Muenchen", "Siemens AG");
 const PROXIMUS: About = ("BE", "0202239951", "PROXIMUS");
+const DANTE: About = ("RO", "14399840", "DANTE INTERNATIONAL SA");
 const NOVO: About = ("DK", "24256790", "Novo Nordisk A/S");
 
 /// Calls above the published rate are prevented by our own limits, which are tested where they are.
@@ -63,6 +64,11 @@ const ROWS: &[Row] = &[
     ("cz_ares", "too_many", "cz_ares.search", ALZA, Found(Status::NeedsReview), Nothing),
     ("cz_ares", "vr_down", "cz_ares.public_register", ALZA, Lack(Unavailable), Failure),
     ("cz_ares", "vr_down", "cz_ares.entity", ALZA, Found(Status::Complete), Nothing),
+    ("ro_anaf", "f5_page", "ro_anaf.vat", DANTE, Lack(Unavailable), Failure),
+    ("ro_anaf", "f5_page", "ro_anaf.accounts", DANTE, Lack(Unavailable), Failure),
+    ("ro_anaf", "f5_page", "ro_anaf.e_invoice", DANTE, Lack(Unavailable), Failure),
+    ("ro_anaf", "wrapper", "ro_anaf.vat", DANTE, Found(Status::Complete), Nothing),
+    ("ro_anaf", "wrapper_error:500", "ro_anaf.vat", DANTE, Lack(Unavailable), Failure),
     ("nominatim", "blocked", "nominatim.search", EQUINOR, Lack(Throttled), Stay),
     ("nominatim", "database_down", "nominatim.search", EQUINOR, Lack(Unavailable), Failure),
     ("tavily", "432", "tavily.adverse_media", EQUINOR, Lack(Throttled), Stay),

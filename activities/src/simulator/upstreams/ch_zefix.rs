@@ -14,7 +14,10 @@ pub(super) static SITE: Upstream = Upstream {
         post("search", "/firm/search.json", search),
         get("detail", "/firm/{}/withoutShabPub.json", detail),
         get("publications", "/firm/{}/shabPub.json", |call| match call.record(&details(call)) {
-            Some(_) => Answer::ok(json!([])),
+            Some(_) => {
+                let published = call.record(&format!("/publications/{}.json", call.captured(0)));
+                Answer::ok(published.unwrap_or_else(|| json!([])))
+            }
             None => no_result(),
         }),
         get("legal_forms", "/legalForm.json", |call| {
@@ -30,6 +33,7 @@ pub(super) static SITE: Upstream = Upstream {
         "ch_zefix/firms/CHE191546434.json",
         "ch_zefix/firms/CHE313550547.json",
         "ch_zefix/legal_forms.json",
+        "ch_zefix/publications/1009345.json",
     ],
     ..BLANK
 };

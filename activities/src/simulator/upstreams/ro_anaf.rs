@@ -88,6 +88,9 @@ fn vat(call: &Call) -> Answer {
 }
 
 fn e_invoice(call: &Call) -> Answer {
+    if call.scenario("f5_page").is_some() {
+        return f5_page();
+    }
     let (found, missing) = taxpayers(call);
     let status = if found.is_empty() { 404 } else { 200 };
     let row = |record: Value| {
@@ -103,7 +106,11 @@ fn balance_sheet(call: &Call) -> Answer {
     }
     let year = call.number("an", 0);
     let number: u64 = call.query("cui").and_then(|cui| cui.parse().ok()).unwrap_or_default();
-    let found = call.record(&format!("/balance/{number}.json")).filter(|sheet| sheet["an"] == json!(year));
+    // Sheets are on file for every second year, so that last year's may be missing in any year.
+    let mut found = call.record(&format!("/balance/{number}.json")).filter(|_| year.is_multiple_of(2));
+    if let Some(sheet) = &mut found {
+        sheet["an"] = json!(year);
+    }
     // A sheet that does not exist has the shape of one, without a name and without indicators.
     Answer::ok(
         found.unwrap_or_else(|| json!({"an": year, "cui": number, "deni": "", "caen": 0, "den_caen": "", "i": []})),

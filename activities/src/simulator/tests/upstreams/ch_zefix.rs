@@ -15,7 +15,8 @@ async fn no_result_and_a_moved_endpoint_are_different_404s() {
     let (status, moved) = get(&simulator, "ch_zefix", "/firm/search.xml").await;
     assert!(status == 404 && moved["error"] == "Not Found");
     assert_eq!(get(&simulator, "ch_zefix", "/firm/1009345/withoutShabPub.json").await.1["name"], "Swiss Re AG");
-    assert_eq!(get(&simulator, "ch_zefix", "/firm/1009345/shabPub.json").await, (200, json!([])));
+    assert_eq!(get(&simulator, "ch_zefix", "/firm/1009345/shabPub.json").await.1[0]["shabDate"], "2025-04-17");
+    assert_eq!(get(&simulator, "ch_zefix", "/firm/164800/shabPub.json").await, (200, json!([])));
     assert_eq!(get(&simulator, "ch_zefix", "/firm/1/withoutShabPub.json").await.0, 404);
     assert_eq!(get(&simulator, "ch_zefix", "/legalForm.json").await.1[0]["id"], 3);
     simulator.shutdown().await;

@@ -1,0 +1,78 @@
+//! Dates as registers write them: `19941003`, `28/11 - 1931`, `15.01.2002`, `2014-01-01T00:00:00`.
+//!
+//! A date is a day of a calendar and never a moment, so nothing here knows an hour. Only [`today`] depends on a place: the
+//! day that a register means by "today" is the one in its own country, however long that day is.
+
+use jiff::{Timestamp, civil, tz::TimeZone};
+
+/// The first date in a text, as ISO 8601; as precise as it is, so a month or day of zero is left out. `None` if there is
+/// no date or the calendar has no such day.
+#[must_use]
+pub fn iso(text: &str) -> Option<String> {
+    let mut numbers = text.split(|c: char| !c.is_ascii_digit()).filter(|digits| !digits.is_empty());
+    let (first, mut next) = (numbers.next()?, || numbers.next());
+    let (year, month, day) = match first.len() {
+        8 => (first.get(..4)?, first.get(4..6)?, first.get(6..)?),
+        4 => (first, next()?, next()?),
+        1 | 2 => {
+            let (month, year) = (next()?, next().filter(|year| year.len() == 4)?);
+            (year, month, first)
+        }
+        _ => return None,
+    };
+    let (year, month, day): (i16, i8, i8) = (year.parse().ok()?, month.parse().ok()?, day.parse().ok()?);
+    let date = civil::Date::new(year, month.max(1), day.max(1)).ok()?;
+    Some(match (month, day) {
+        (0, _) => format!("{year:04}"),
+        (_, 0) => format!("{year:04}-{month:02}"),
+        _ => date.to_string(),
+    })
+}
+
+/// The day it is at that place. A machine without a time zone database is an hour or two off.
+#[must_use]
+pub fn today(zone: &str, now: Timestamp) -> civil::Date {
+    now.to_zoned(TimeZone::get(zone).unwrap_or(TimeZone::UTC)).date()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_of_all_spellings() {
+        let cases = [
+            ("19941003", Some("1994-10-03")),
+            ("19940000", Some("1994")),
+            ("19941000", Some("1994-10")),
+            ("28/11 - 1931", Some("1931-11-28")),
+            ("1/6 - 2014", Some("2014-06-01")),
+            ("INREGISTRAT din data 15.01.2002", Some("2002-01-15")),
+            ("2014-01-01T00:00:00", Some("2014-01-01")),
+            ("2014-02-30", None),
+            ("31/02 - 2014", None),
+            ("20149999", None),
+            ("2014", None),
+            ("1/2/14", None),
+            ("", None),
+            ("radiată", None),
+        ];
+        for (text, date) in cases {
+            assert_eq!(iso(text).as_deref(), date, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_day_begins_where_the_register_is() {
+        let at = |text: &str| today("Europe/Bucharest", text.parse().expect(text)).to_string();
+        if TimeZone::get("Europe/Bucharest").is_ok() {
+            assert_eq!(at("2026-11-30T21:59:59Z"), "2026-11-30");
+            assert_eq!(at("2026-11-30T22:00:00Z"), "2026-12-01");
+            // The night the clocks go back: midnight comes an hour earlier by UTC than it will the day after.
+            assert_eq!(
+                (at("2026-10-24T21:00:00Z"), at("2026-10-25T21:30:00Z")),
+                ("2026-10-25".into(), "2026-10-25".into())
+            );
+        }
+    }
+}
