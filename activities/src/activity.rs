@@ -13,6 +13,7 @@ use temporalio_sdk::activities::{
 };
 
 use crate::{
+    cache::Answers,
     catalog::{self, Entry},
     client::Client,
     model::{Ask, Finding, Job},
@@ -47,13 +48,15 @@ impl ActivityDefinition for Call {
 pub struct Activities {
     registry: CircuitRegistry,
     client: Client,
+    answers: Answers,
 }
 
 impl Activities {
-    /// Operations that ask through these.
+    /// Operations that ask through these, and keep answers where the client's settings say.
     #[must_use]
-    pub const fn new(registry: CircuitRegistry, client: Client) -> Self {
-        Self { registry, client }
+    pub fn new(registry: CircuitRegistry, client: Client) -> Self {
+        let answers = Answers::new(client.settings().cache());
+        Self { registry, client, answers }
     }
 
     async fn run(&self, entry: Entry, ctx: &ActivityContext, mut ask: Ask) -> Result<Finding, ActivityError> {

@@ -22,7 +22,7 @@ use crate::{
 
 pub use reply::Reply;
 pub use request::Request;
-pub use settings::{CONTACT, Settings, SettingsError};
+pub use settings::{CACHE, CONTACT, Settings, SettingsError};
 
 /// Time to reach an upstream at all.
 const CONNECT: Duration = Duration::from_secs(5);

@@ -4,6 +4,7 @@
 //! answers mean ([`classify`]). What a workflow needs to plan and to report is plain data ([`model`]).
 
 pub mod activity;
+pub mod cache;
 pub mod catalog;
 pub mod classify;
 pub mod client;

@@ -1,11 +1,14 @@
 //! From a question to a finding: what is not asked at all, who is asked, who stands in, and what is a failure.
 
+use std::time::Duration;
+
 use circuit_registry::{CallError, temporal::Reason};
 use jiff::Timestamp;
 use tokio::time::Instant;
 
 use super::Activities;
 use crate::{
+    cache::Key,
     catalog::{Applies, Entry},
     classify::{Class, Trouble},
     flow::{Answer, Keeper, Session, Stop},
@@ -59,13 +62,25 @@ impl Activities {
             duration_ms: millis(clock),
             ..finding
         };
+        let key = Key::of(operation, &ask.subject);
+        let kept = |max_age: Option<Duration>| async move { self.answers.find(key, max_age?, Timestamp::now()).await };
+        if let Some(kept) = kept(operation.fresh.filter(|_| ask.job.is_none())).await {
+            let finding = Finding { as_of: Some(kept.date()), data: Some(kept.facts), ..blank(Status::Complete) };
+            return Ok(Finding { attempts: 0, ..measured(finding) });
+        }
+        let stale = self.registry.breaker(source.breaker).policy().cache_max_age;
         let session = Session::new(&self.registry, &self.client, source, operation, ask);
         let session = match keeper {
             Some(keeper) => session.keeping(keeper),
             None => session,
         };
         let error = match session.follow(&operation.flow).await {
-            Ok(answer) => return Ok(measured(filled(blank(answer.status), answer))),
+            Ok(answer) => {
+                if operation.fresh.or(stale).is_some() {
+                    self.answers.keep(key, &answer, Timestamp::now()).await;
+                }
+                return Ok(measured(filled(blank(answer.status), answer)));
+            }
             Err(CallError::Upstream(trouble)) if trouble.class == Class::NotFound => {
                 return Ok(measured(blank(Status::NotFound).because(trouble.reason)));
             }
@@ -76,6 +91,13 @@ impl Activities {
         };
         let reason = reason(&error, operation.billed);
         let text = told(source.name, &error);
+        let (service, class, retry_in) = match &error {
+            CallError::Rejected(rejection) => (rejection.service().to_string(), None, rejection.retry_in()),
+            CallError::TimedOut { service, .. } => (service.to_string(), Some(Class::Timeout), None),
+            CallError::Upstream(trouble) => {
+                (session.breaker_of(trouble.scope), Some(trouble.class), trouble.retry_after)
+            }
+        };
         if chance.last || !may_pass(reason) {
             for fallback in operation.fallbacks {
                 if self.client.settings().missing(fallback.source).is_some() {
@@ -86,14 +108,12 @@ impl Activities {
                     return Ok(measured(Finding { via: Some(fallback.via.to_owned()), ..finding }));
                 }
             }
-        }
-        let (service, class, retry_in) = match &error {
-            CallError::Rejected(rejection) => (rejection.service().to_string(), None, rejection.retry_in()),
-            CallError::TimedOut { service, .. } => (service.to_string(), Some(Class::Timeout), None),
-            CallError::Upstream(trouble) => {
-                (session.breaker_of(trouble.scope), Some(trouble.class), trouble.retry_after)
+            if let Some(kept) = kept(stale).await {
+                let finding = blank(Status::Cached).because(format!("{text}; an earlier answer stands in"));
+                let retry_at = retry_in.and_then(|wait| Timestamp::now().checked_add(wait).ok());
+                return Ok(measured(Finding { as_of: Some(kept.date()), data: Some(kept.facts), retry_at, ..finding }));
             }
-        };
+        }
         let lack = Box::new(Lack {
             service,
             reason,

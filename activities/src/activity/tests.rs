@@ -1,5 +1,6 @@
 //! The engine against the simulator: real sockets, real breakers, no workflow.
 
+mod kept;
 mod matrix;
 mod northdata;
 mod observed;

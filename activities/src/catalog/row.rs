@@ -157,6 +157,10 @@ pub struct Operation {
     pub fallbacks: &'static [Fallback],
     /// Costs money: never repeated unless it certainly did not reach the upstream.
     pub billed: bool,
+    /// For how long an answer is as good as a new one, where the terms ask for caching or each answer costs money. It is
+    /// given again without asking.
+    #[serde(skip)]
+    pub fresh: Option<Duration>,
 }
 
 /// The countries an operation covers.
@@ -202,13 +206,19 @@ impl Need {
     /// True if the subject offers it.
     #[must_use]
     pub fn met_by(self, subject: &Subject) -> bool {
+        self.of(subject).is_some()
+    }
+
+    /// What the subject has of it.
+    #[must_use]
+    pub fn of(self, subject: &Subject) -> Option<String> {
         match self {
-            Self::Id => subject.id.is_some(),
-            Self::Name => subject.name.is_some(),
-            Self::Lei => subject.lei.is_some(),
-            Self::Vat => subject.vat_number().is_some(),
-            Self::Address => subject.address.is_some(),
-            Self::Website => subject.website.is_some(),
+            Self::Id => subject.id.clone(),
+            Self::Name => subject.name.clone(),
+            Self::Lei => subject.lei.clone(),
+            Self::Vat => subject.vat_number().map(|(number, _)| number),
+            Self::Address => subject.address.clone(),
+            Self::Website => subject.website.clone(),
         }
     }
 
@@ -250,6 +260,7 @@ impl Operation {
         part: None,
         fallbacks: &[],
         billed: false,
+        fresh: None,
     };
 
     /// Whether the question makes sense for the subject. Depends on nothing else, so a workflow may plan with it.

@@ -1,6 +1,6 @@
 //! What the environment says: addresses, credentials, and whom an upstream may write to.
 
-use std::{collections::BTreeMap, fmt, sync::Arc};
+use std::{collections::BTreeMap, fmt, path::PathBuf, sync::Arc};
 
 use reqwest::Url;
 use secrecy::{ExposeSecret, SecretString};
@@ -9,6 +9,9 @@ use crate::catalog::{self, Base, Credential, Source};
 
 /// The variable with a mail address or web page at which an upstream's operator reaches us.
 pub const CONTACT: &str = "OSINT_CONTACT";
+
+/// The variable with a folder for answers that are to outlive the process. They name people: it is for the worker alone.
+pub const CACHE: &str = "OSINT_CACHE";
 
 /// Settings by the name of their environment variable. Values are not shown by `Debug`: most of them are secret.
 #[derive(Clone, Default)]
@@ -85,6 +88,12 @@ impl Settings {
         self.0.contains_key(base.env)
     }
 
+    /// The folder for answers that are to outlive the process.
+    #[must_use]
+    pub fn cache(&self) -> Option<PathBuf> {
+        self.0.get(CACHE).map(|folder| PathBuf::from(folder.expose_secret()))
+    }
+
     /// The first credential of a source that is not set.
     #[must_use]
     pub fn missing(&self, source: &Source) -> Option<&'static Credential> {
@@ -109,7 +118,7 @@ fn names() -> impl Iterator<Item = &'static str> {
         let credentials = source.credentials.iter().flat_map(|credential| credential.any_of.iter().copied());
         bases.chain(credentials).chain(source.user_agent)
     };
-    catalog::sources().iter().copied().chain(catalog::stand_ins().iter().copied()).flat_map(of).chain([CONTACT])
+    catalog::sources().iter().copied().chain(catalog::stand_ins().iter().copied()).flat_map(of).chain([CONTACT, CACHE])
 }
 
 impl fmt::Debug for Settings {

@@ -1,7 +1,10 @@
 //! Nominatim: where an address is, by OpenStreetMap.
 //!
 //! A gift with conditions: one request a second for the whole application, a name and a contact in the `User-Agent`, and
-//! the attribution shown. Whoever ignores that is blocked, so without a contact it is not asked at all.
+//! the attribution shown. Whoever ignores that is blocked, so without a contact it is not asked at all, and about the same
+//! address not twice.
+
+use std::time::Duration;
 
 use crate::{
     catalog::{Base, Countries, Credential, Need, Operation, Probe, Source},
@@ -38,6 +41,7 @@ pub static SOURCE: Source = Source {
         countries: Countries::Any,
         needs: &[Need::Address],
         flow: Flow::Single { request, parse: places },
+        fresh: Some(Duration::from_secs(30 * 86_400)), // the usage policy asks for results to be kept
         ..Operation::BLANK
     }],
     ..Source::BLANK

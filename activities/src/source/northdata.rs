@@ -4,7 +4,7 @@
 //! that may have been charged is not repeated. One and the same answer comes bare, as a list or under `items`, and what a
 //! plan does not include is left out of a 200 with a flag: a hidden result is not a company that does not exist.
 
-use std::collections::HashSet;
+use std::{collections::HashSet, time::Duration};
 
 use futures::future::BoxFuture;
 
@@ -29,7 +29,7 @@ pub static SOURCE: Source = Source {
         obtain: "order access to the API at https://www.northdata.com",
     }],
     auth: Auth::Header { name: "x-api-key", prefix: "", env: "NORTHDATA_API_KEY" },
-    timeout: std::time::Duration::from_secs(15),
+    timeout: Duration::from_secs(15),
     rules: &[on(404).json().means(Class::NotFound, "knows no such company")],
     probe: Some(Probe::json(|| Request::get("/search/v1/suggest").query("query", "a").query("limit", "1"))),
     limits: "none published; one call every 2 seconds is known to be tolerated; a credit for each company returned",
@@ -42,6 +42,7 @@ pub static SOURCE: Source = Source {
             needs: &[Need::Id, Need::Name],
             flow: Flow::Steps(look_up),
             billed: true,
+            fresh: Some(Duration::from_secs(86_400)), // the contract lets answers be kept, and each costs a credit
             ..Operation::BLANK
         },
         Operation {

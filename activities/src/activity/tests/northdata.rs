@@ -16,6 +16,9 @@ async fn a_company_costs_one_credit_and_searching_none() {
     let finding = bench.run("northdata.company", &siemens()).await.expect("a company");
     let facts = finding.data.expect("facts");
     assert_eq!((facts.companies.len(), facts.officers.len(), credits(&bench)), (1, 2, 1));
+    let again = bench.run("northdata.company", &siemens()).await.expect("a company");
+    assert_eq!((again.status, again.attempts, credits(&bench)), (Status::Complete, 0, 1), "paid for already");
+    assert!(again.as_of.is_some() && again.data == Some(facts));
     bench.run("northdata.search", &siemens()).await.expect("suggestions");
     let unknown = subject("DE", "HRB 1 Ulm", "Nobody GmbH");
     assert_eq!(bench.run("northdata.company", &unknown).await.expect("a finding").status, Status::NotFound);
@@ -56,8 +59,9 @@ async fn the_probe_of_a_half_open_breaker_is_free() {
 
 #[tokio::test]
 async fn shapes_and_plans_make_no_outage() {
-    let bench = Bench::new().await;
+    let mut bench = Bench::new().await;
     for fault in ["shape_array", "shape_items"] {
+        bench.forget();
         bench.fault("northdata", fault).await;
         assert_eq!(bench.run("northdata.company", &siemens()).await.expect(fault).status, Status::Complete);
     }
