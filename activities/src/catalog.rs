@@ -18,6 +18,9 @@ static SOURCES: &[&Source] = &[
     &source::no_brreg::SOURCE,
     &source::cz_ares::SOURCE,
     &source::ee_ariregister::SOURCE,
+    &source::cz_isir::SOURCE,
+    &source::cz_ubo::SOURCE,
+    &source::nbb::SOURCE,
     &source::fi_ytj::SOURCE,
     &source::ro_anaf::SOURCE,
     &source::ch_zefix::SOURCE,
@@ -30,7 +33,9 @@ static SOURCES: &[&Source] = &[
 
 #[rustfmt::skip] // one line each, as above
 static STAND_INS: &[&Source] = &[
+    &source::vies_soap::SOURCE,
     &source::vatsense::SOURCE,
+    &source::nbb_official::SOURCE,
     &source::ch_zefix::OFFICIAL,
 ];
 

@@ -2,6 +2,8 @@
 
 pub mod date;
 pub mod json;
+pub mod soap;
+pub mod xml;
 
 #[cfg(test)]
 pub(crate) mod torture;

@@ -10,7 +10,7 @@ use super::Activities;
 use crate::{
     cache::Key,
     catalog::{Applies, Entry},
-    classify::{Class, Trouble},
+    classify::{Class, Scope, Trouble},
     flow::{Answer, Keeper, Session, Stop},
     model::{Ask, Finding, Lack, Status},
 };
@@ -99,8 +99,10 @@ impl Activities {
             }
         };
         if chance.last || !may_pass(reason) {
+            let at_the_part = matches!(&error, CallError::Upstream(trouble) if trouble.scope == Scope::Part);
             for fallback in operation.fallbacks {
-                if self.client.settings().missing(fallback.source).is_some() {
+                let settings = self.client.settings();
+                if settings.missing(fallback.source).is_some() || (at_the_part && fallback.source.parts_of.is_some()) {
                     continue;
                 }
                 if let Ok(answer) = session.with(fallback.source).follow(&fallback.flow).await {

@@ -112,6 +112,8 @@ async fn a_healthy_investigation_answers_every_operation_that_applies() {
     let subjects = [
         equinor(),
         subject("CZ", "27082440", "Alza.cz a.s."),
+        subject("CZ", "99000105", "Vzorový úpadce s.r.o."),
+        subject("BE", "0202239951", "PROXIMUS"),
         subject("FI", "0112038-9", "Nokia Oyj"),
         subject("DE", "HRB 6684 Muenchen", "Siemens AG"),
         subject("BE", "0202239951", "PROXIMUS"),
@@ -123,6 +125,17 @@ async fn a_healthy_investigation_answers_every_operation_that_applies() {
     for subject in &subjects {
         for entry in catalog::operations() {
             let finding = bench.run(entry.operation.name, subject).await;
+            if entry.operation.name == "cz_ubo.owners"
+                && let Err(closed) = &finding
+            {
+                assert_eq!(
+                    closed.lack.class,
+                    Some(crate::classify::Class::Denied),
+                    "closed, and not one that has nobody"
+                );
+                answered.insert(entry.operation.name);
+                continue;
+            }
             let finding = finding.unwrap_or_else(|f| panic!("{}: {:?}", entry.operation.name, f.lack));
             if matches!(finding.status, Status::Complete) {
                 assert!(finding.data.is_some() && finding.attempts == 1 && finding.started_at.is_some());
@@ -212,7 +225,9 @@ async fn a_member_state_that_is_down_stops_only_itself() {
     let failed = bench.run("vies.check", &german).await.expect_err("an open breaker");
     assert_eq!(failed.lack.reason, Reason::Open);
 
-    bench.fault("vies", "reset").await;
+    for upstream in ["vies", "vies_soap", "fi_ytj", "cz_ares"] {
+        bench.fault(upstream, "reset").await;
+    }
     for country in [("FI", "0112038-9"), ("CZ", "27082440"), ("BE", "0202239951")] {
         bench.run("vies.check", &subject(country.0, country.1, "")).await.expect_err("a broken connection");
     }
@@ -224,7 +239,7 @@ async fn an_unknown_code_is_never_an_invalid_number() {
     let bench = Bench::new().await;
     for fault in ["user_error:SOMETHING_NEW", "error_wrapper:SOMETHING_NEW"] {
         bench.fault("vies", fault).await;
-        let failed = bench.run("vies.check", &subject("FI", "0112038-9", "")).await.expect_err("no answer");
+        let failed = bench.run("vies.check", &subject("BE", "0202239951", "")).await.expect_err("no answer");
         assert_eq!(failed.lack.class, Some(crate::classify::Class::Unavailable), "{fault}");
     }
 }
@@ -247,10 +262,61 @@ async fn a_stand_in_answers_where_the_source_cannot_and_says_so() {
     assert_eq!(failed.lack.reason, Reason::Failed);
 
     bench.fault("vatsense", "412").await;
+    let finding = bench.run("vies.check", &finnish).await.expect("a finding");
+    assert_eq!(finding.via.as_deref(), Some("fi_ytj"), "the next in the row");
+    bench.fault("fi_ytj", "down").await;
     let failed = bench.run("vies.check", &finnish).await.expect_err("both are down");
     assert_eq!((failed.lack.service.as_str(), bench.state("vies:FI")), ("vies:FI", State::Open));
     let view = bench.registry.breaker("vatsense").view();
-    assert_eq!(view.consecutive_failures, 1);
+    assert_eq!(view.consecutive_failures, 2);
+}
+
+#[tokio::test]
+async fn the_older_interface_helps_against_trouble_of_the_newer_one_only() {
+    let bench = Bench::new().await;
+    let belgian = subject("BE", "0202239951", "");
+    bench.fault("vies", "502_html").await;
+    let finding = bench.run("vies.check", &belgian).await.expect("a finding");
+    assert_eq!((finding.status, finding.via.as_deref()), (Status::Complete, Some("vies_soap")));
+    assert!(finding.data.and_then(|facts| facts.vat).is_some_and(|vat| vat.valid));
+    for fault in ["soap_fault:MS_UNAVAILABLE", "soap_fault_500:MS_UNAVAILABLE", "ms_unavailable:BE"] {
+        bench.fault("vies_soap", fault).await;
+        bench.run("vies.check", &belgian).await.expect_err(fault);
+    }
+    assert_eq!((bench.state("vies"), bench.state("vies_soap")), (State::Open, State::Closed));
+    assert_eq!(bench.state("vies:BE"), State::Open, "the member state is the same on both ways");
+    let asked = bench.calls("vies_soap");
+    bench.run("vies.check", &belgian).await.expect_err("an open breaker");
+    assert_eq!(bench.calls("vies_soap"), asked);
+
+    let bench = Bench::new().await;
+    bench.fault("vies", "error_wrapper:IP_BLOCKED").await;
+    bench.run("vies.check", &belgian).await.expect_err("blocked");
+    assert_eq!(bench.calls("vies_soap"), 0, "whose address is blocked does not try the other door");
+}
+
+#[tokio::test]
+async fn another_register_tells_yes_or_no_where_the_insolvency_register_is_silent() {
+    let bench = Bench::new().await;
+    bench.fault("cz_isir", "code:SERVER1").await;
+    for (number, told) in [("99000105", "a record exists"), ("27082440", "no record")] {
+        let finding = bench.run("cz_isir.insolvency", &subject("CZ", number, "")).await.expect("a finding");
+        assert_eq!((finding.status, finding.via.as_deref()), (Status::Partial, Some("cz_ares")));
+        assert!(finding.data.is_some_and(|facts| facts.notes[0].contains(told)), "{number}");
+    }
+}
+
+#[tokio::test]
+async fn the_official_service_stands_in_for_the_site_and_both_are_silent_when_throttling() {
+    let bench = Bench::with_stand_ins().await;
+    let belgian = subject("BE", "0202239951", "");
+    bench.fault("nbb", "500").await;
+    bench.fault("nbb_official", "silent_empty:2").await;
+    for operation in ["nbb.deposits", "nbb.accounts"] {
+        let finding = bench.run(operation, &belgian).await.expect("a finding");
+        assert_eq!((finding.status, finding.via.as_deref()), (Status::Complete, Some("nbb_official")), "{operation}");
+        assert!(finding.data.is_some_and(|facts| facts.accounts[0].to.as_deref() == Some("2024-12-31")), "{operation}");
+    }
 }
 
 #[tokio::test]

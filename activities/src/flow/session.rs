@@ -91,6 +91,13 @@ impl<'a> Session<'a> {
         self.client
     }
 
+    /// Waits between two questions of one flow, holding no permit meanwhile. The suite talks to real sockets, so its time
+    /// cannot be paused; its seconds are milliseconds instead.
+    pub async fn pause(&self, wait: Duration) {
+        let wait = if cfg!(test) { wait / 1000 } else { wait };
+        tokio::time::sleep(wait).await;
+    }
+
     /// Remembers a job that was just started.
     pub async fn keep(&self, job: Job) {
         if let Some(keeper) = self.keeper {
@@ -193,8 +200,9 @@ impl<'a> Session<'a> {
     }
 
     fn part(&self) -> Option<String> {
-        let part = self.operation.part.filter(|_| self.operation.name.starts_with(self.source.name))?;
-        Some(format!("{}:{}", self.source.breaker, part(self.subject())?))
+        let own = self.operation.name.starts_with(self.source.name).then_some(self.source.breaker);
+        let whole = own.or(self.source.parts_of)?;
+        Some(format!("{whole}:{}", self.operation.part?(self.subject())?))
     }
 
     fn tell_account(&self, trouble: &Trouble) {

@@ -39,6 +39,9 @@ pub struct Facts {
     /// Whom a watch list was asked about, and whom it named.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub screening: Option<Screening>,
+    /// Parts of the source itself, and whether they can answer at the moment.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub availability: Vec<Availability>,
     /// Remarks of the source that limit the above.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
@@ -278,6 +281,16 @@ pub struct Notice {
     /// Where it is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
+}
+
+/// A part of a source, such as one member state of VIES, and whether it can answer. Says nothing about any company.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Availability {
+    /// The part.
+    pub part: String,
+    /// Whether it can answer.
+    pub available: bool,
 }
 
 /// A press or web article.

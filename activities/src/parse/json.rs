@@ -118,12 +118,7 @@ impl<'a> Node<'a> {
     /// A time, or the first moment of a day.
     #[must_use]
     pub fn time(self) -> Option<Timestamp> {
-        let text = self.text()?;
-        text.parse().ok().or_else(|| {
-            let date: civil::DateTime =
-                text.parse().or_else(|_| text.parse::<civil::Date>().map(civil::DateTime::from)).ok()?;
-            date.to_zoned(TimeZone::UTC).ok().map(|zoned| zoned.timestamp())
-        })
+        moment(&self.text()?)
     }
 
     /// The items of a list; a single thing is a list of one, nothing is an empty one.
@@ -187,6 +182,15 @@ impl<'a> Node<'a> {
     pub fn is_object(self) -> bool {
         self.0.is_some_and(Value::is_object)
     }
+}
+
+/// A time, or the first moment of a day. Where no zone is named it is UTC.
+pub(super) fn moment(text: &str) -> Option<Timestamp> {
+    text.parse().ok().or_else(|| {
+        let date: civil::DateTime =
+            text.parse().or_else(|_| text.parse::<civil::Date>().map(civil::DateTime::from)).ok()?;
+        date.to_zoned(TimeZone::UTC).ok().map(|zoned| zoned.timestamp())
+    })
 }
 
 /// The answer lacks something that the conclusion rests on.

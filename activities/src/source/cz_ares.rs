@@ -4,14 +4,16 @@
 //! In the public register nearly every field is either a plain value or a list of dated values, of which those without an
 //! end date are the current ones.
 
+use futures::future::BoxFuture;
 use serde_json::json;
 
+use super::vies;
 use crate::{
     catalog::{Base, Countries, Need, Operation, Probe, Source},
     classify::{Class, Stay, Trouble, on},
     client::Request,
-    flow::{Answer, Flow},
-    model::{Address, Company, Facts, Officer, Owner, Standing, Subject},
+    flow::{Answer, Flow, Session, Stop},
+    model::{Address, Company, Facts, Officer, Owner, Standing, Status, Subject, VatCheck},
     parse::json::{self as reader, Node},
 };
 
@@ -76,6 +78,58 @@ fn by_name(subject: &Subject) -> Option<Request> {
 fn entity(body: &[u8]) -> Result<Answer, Trouble> {
     let document = reader::parse(body)?;
     Ok(Facts { companies: vec![company(Node::root(&document))?], ..Facts::default() }.into())
+}
+
+/// Whether the insolvency register has a record, for when it cannot be asked itself.
+pub(super) const INSOLVENCY: Flow =
+    Flow::Single { request: |subject| by_number("/ekonomicke-subjekty", subject), parse: insolvency };
+
+/// The state of the entity in one of the registers behind the aggregate: `None` if it was never there. Words that are not
+/// documented are not guessed at.
+fn state_in(entity: Node<'_>, register: &'static str) -> Result<Option<String>, Trouble> {
+    let state = entity.require("seznamRegistraci")?.require_text(register)?;
+    match state.as_str() {
+        "NEEXISTUJICI" => Ok(None),
+        "AKTIVNI" | "BUDOUCI" | "HISTORICKY" | "LOGICKY_SMAZANY" | "POZASTAVENY" | "ZANIKLY" => {
+            Ok(Some(state.to_lowercase()))
+        }
+        _ => Err(reader::lacks(register)),
+    }
+}
+
+fn insolvency(body: &[u8]) -> Result<Answer, Trouble> {
+    let document = reader::parse(body)?;
+    let told = |register, name: &str| {
+        let state = state_in(Node::root(&document), register)?;
+        let answer = state.map_or_else(|| "no record".to_owned(), |state| format!("a record exists ({state})"));
+        Ok(format!("{name}: {answer}"))
+    };
+    let notes = vec![told("stavZdrojeIr", "insolvency register")?, told("stavZdrojeCeu", "bankruptcy register")?];
+    Ok(Answer { status: Status::Partial, ..Facts { notes, ..Facts::default() }.into() })
+}
+
+/// Whether the Czech VAT register knows the number, in the place of VIES.
+pub(super) fn vat_check<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, Stop>> {
+    let request = |number: &str| {
+        let ico = number.strip_prefix("CZ").filter(|ico| ico.len() == 8)?; // longer ones are those of persons
+        Some(Request::get("/ekonomicke-subjekty").segment(ico))
+    };
+    vies::nationally(session, request, vat)
+}
+
+fn vat(body: &[u8], number: &str) -> Result<VatCheck, Trouble> {
+    let document = reader::parse(body)?;
+    let entity = Node::root(&document);
+    let company = company(entity)?;
+    if company.vat.as_deref().is_some_and(|known| known != number) {
+        return Err(Trouble::business("knows the company under another VAT number, such as that of a group"));
+    }
+    let valid = match state_in(entity, "stavZdrojeDph")?.as_deref() {
+        Some("aktivni") => true,
+        None | Some("zanikly" | "historicky" | "logicky_smazany") => false,
+        Some(_) => return Err(Trouble::business("finds the registration neither in force nor ended")),
+    };
+    Ok(VatCheck { valid, name: company.name, address: company.address.and_then(Address::line), ..VatCheck::default() })
 }
 
 fn hits(body: &[u8]) -> Result<Answer, Trouble> {
@@ -241,6 +295,34 @@ mod tests {
         assert_eq!(postal_code.as_deref(), Some("17000"), "a number in the source");
         assert!(company.registrations.iter().any(|r| r == "VAT register: aktivni"));
         torture("cz_ares.entity", entity, ENTITY);
+    }
+
+    #[test]
+    fn other_registers_are_told_by_state_or_not_at_all() {
+        let told = insolvency(ENTITY).expect("states");
+        assert_eq!((told.status, told.facts.notes[0].as_str()), (Status::Partial, "insolvency register: no record"));
+        let with = |from: &str, to: &str| String::from_utf8_lossy(ENTITY).replace(from, to).into_bytes();
+        let bankrupt = with(r#""stavZdrojeIr": "NEEXISTUJICI""#, r#""stavZdrojeIr": "AKTIVNI""#);
+        let told = insolvency(&bankrupt).expect("states").facts.notes.remove(0);
+        assert_eq!(told, "insolvency register: a record exists (aktivni)");
+        for odd in [with("NEEXISTUJICI", "NOVY"), with("stavZdrojeIr", "x"), b"{}".to_vec()] {
+            assert_eq!(insolvency(&odd).expect_err("no state").class, Class::BadShape);
+        }
+        torture("cz_isir.insolvency", insolvency, ENTITY);
+
+        let number = "CZ27082440";
+        assert!(vat(ENTITY, number).is_ok_and(|check| check.valid && check.name.as_deref() == Some("Alza.cz a.s.")));
+        let dph = r#""stavZdrojeDph": "AKTIVNI""#;
+        for (state, valid) in
+            [("NEEXISTUJICI", Some(false)), ("ZANIKLY", Some(false)), ("BUDOUCI", None), ("NEW", None)]
+        {
+            let body = with(dph, &format!(r#""stavZdrojeDph": "{state}""#));
+            assert_eq!(vat(&body, number).ok().map(|check| check.valid), valid, "{state}");
+        }
+        assert!(vat(ENTITY, "CZ699001234").is_err(), "a group's number is another number");
+        let parse =
+            |body: &[u8]| vat(body, "CZ27082440").map(|check| Facts { vat: Some(check), ..Facts::default() }.into());
+        torture("vies.check", parse, ENTITY);
     }
 
     #[test]

@@ -1,11 +1,14 @@
 //! YTJ: the Finnish business information system, as open data of the patent and registration office.
 
+use futures::future::BoxFuture;
+
+use super::vies;
 use crate::{
     catalog::{Base, Countries, Need, Operation, Probe, Source},
     classify::{Class, Trouble, on},
     client::Request,
-    flow::{Answer, Flow},
-    model::{Address, Company, Facts, Standing, Subject},
+    flow::{Answer, Flow, Session, Stop},
+    model::{Address, Company, Facts, Standing, Subject, VatCheck},
     parse::json::{self, Node},
 };
 
@@ -47,6 +50,30 @@ fn companies(body: &[u8]) -> Result<Answer, Trouble> {
         return Err(Trouble::not_found("knows no such company"));
     }
     Ok(Facts { companies, ..Facts::default() }.into())
+}
+
+/// Whether the Finnish VAT register knows the number, in the place of VIES.
+pub(super) fn vat_check<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, Stop>> {
+    let request = |number: &str| {
+        let (serial, check) = number.strip_prefix("FI")?.split_at_checked(7)?;
+        Some(Request::get("/companies").query("businessId", format!("{serial}-{check}")))
+    };
+    vies::nationally(session, request, vat)
+}
+
+fn vat(body: &[u8], number: &str) -> Result<VatCheck, Trouble> {
+    let document = json::parse(body)?;
+    let list = Node::root(&document).require_list("companies")?;
+    let mut known = list.into_iter().map(|entry| Ok((company(entry)?, entry)));
+    let same = |found: &Result<(Company, Node<'_>), Trouble>| {
+        found.as_ref().map_or(true, |(company, _)| company.vat.as_deref() == Some(number))
+    };
+    let (company, entry) =
+        known.find(same).transpose()?.ok_or_else(|| Trouble::not_found("knows no company of that number"))?;
+    entry.require("registeredEntries")?;
+    let registered = |item: Node<'_>| item.get("register").text().as_deref() == Some("6");
+    let valid = current(entry.get("registeredEntries")).any(registered);
+    Ok(VatCheck { valid, name: company.name, address: company.address.and_then(Address::line), ..VatCheck::default() })
 }
 
 /// Without an end: in force.

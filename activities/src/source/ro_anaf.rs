@@ -7,6 +7,7 @@ use futures::future::BoxFuture;
 use jiff::{Timestamp, civil};
 use serde_json::json;
 
+use super::vies;
 use crate::{
     catalog::{Base, Countries, Need, Operation, Probe, Source},
     classify::{Class, Trouble, on},
@@ -93,6 +94,15 @@ fn entry(root: Node<'_>) -> Result<Node<'_>, Trouble> {
         None if root.get("notFound").items().next().is_some() => Err(Trouble::not_found("knows no such taxpayer")),
         None => Err(lacks("notFound")),
     }
+}
+
+/// Whether the Romanian VAT register knows the number, in the place of VIES.
+pub(super) fn vat_check<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, Stop>> {
+    let request = |number: &str| Some(asking(VAT, number.strip_prefix("RO")?.parse().ok()?));
+    vies::nationally(session, request, |body, number| {
+        let check = taxpayer(body)?.facts.vat.filter(|check| check.number == number);
+        check.ok_or_else(|| lacks("cui"))
+    })
 }
 
 fn taxpayer(body: &[u8]) -> Result<Answer, Trouble> {

@@ -4,15 +4,16 @@
 //! number is not registered". So `valid: false` is concluded from one code only, and a code nobody has heard of is an
 //! outage. Trouble of a member state is booked on its own breaker (`vies:DE`), trouble on the way there on `vies`.
 
+use circuit_registry::CallError;
 use futures::future::BoxFuture;
 
-use super::vatsense;
+use super::{cz_ares, fi_ytj, ro_anaf, vatsense, vies_soap};
 use crate::{
     catalog::{Base, Countries, Need, Operation, Probe, Source},
     classify::{Class, Rule, Scope, Stay, Trouble, on},
     client::Request,
     flow::{Answer, Fallback, Flow, Session, Stop},
-    model::{Facts, Subject, VatCheck},
+    model::{Availability, Facts, Subject, VatCheck},
     parse::json::{self, Node, lacks},
 };
 
@@ -26,25 +27,64 @@ pub static SOURCE: Source = Source {
     // An error envelope comes with any status; what counts is the code in it.
     rules: &[on(0).with("errorWrappers").means(Class::Ok, "")],
     probe: Some(Probe { request: || Request::get("/check-status"), read: available }),
+    account: ACCOUNT,
     limits: "undisclosed; concurrency per member state, shared by all users",
     terms: "free; no service level",
-    operations: &[Operation {
-        name: "vies.check",
-        answers: "whether the VAT number is registered, and to whom",
-        countries: Countries::EuVat,
-        needs: &[Need::Vat],
-        flow: Flow::Steps(check),
-        part: Some(|subject| Some(number(subject)?.0)),
-        fallbacks: &[Fallback {
-            via: "vatsense",
-            proves: "VATSense answered instead, possibly from its cache",
-            source: &vatsense::SOURCE,
-            flow: Flow::Steps(vatsense::check),
-        }],
-        ..Operation::BLANK
-    }],
+    operations: &[
+        Operation {
+            name: "vies.check",
+            answers: "whether the VAT number is registered, and to whom",
+            countries: Countries::EuVat,
+            needs: &[Need::Vat],
+            flow: Flow::Steps(check),
+            part: Some(|subject| Some(number(subject)?.0)),
+            fallbacks: &[
+                Fallback {
+                    via: "vies_soap",
+                    proves: "the older interface of VIES answered instead",
+                    source: &vies_soap::SOURCE,
+                    flow: Flow::Steps(vies_soap::check),
+                },
+                Fallback {
+                    via: "vatsense",
+                    proves: "VATSense answered instead, possibly from its cache",
+                    source: &vatsense::SOURCE,
+                    flow: Flow::Steps(vatsense::check),
+                },
+                Fallback {
+                    via: "cz_ares",
+                    proves: "the Czech VAT register answered instead, which says nothing about trade within the EU",
+                    source: &cz_ares::SOURCE,
+                    flow: Flow::Steps(cz_ares::vat_check),
+                },
+                Fallback {
+                    via: "fi_ytj",
+                    proves: "the Finnish VAT register answered instead, which says nothing about trade within the EU",
+                    source: &fi_ytj::SOURCE,
+                    flow: Flow::Steps(fi_ytj::vat_check),
+                },
+                Fallback {
+                    via: "ro_anaf",
+                    proves: "the Romanian VAT register answered instead, which says nothing about trade within the EU",
+                    source: &ro_anaf::SOURCE,
+                    flow: Flow::Steps(ro_anaf::vat_check),
+                },
+            ],
+            ..Operation::BLANK
+        },
+        Operation {
+            name: "vies.status",
+            answers: "which member states can answer at the moment",
+            countries: Countries::EuVat,
+            flow: Flow::Single { request: |_| Some(Request::get("/check-status")), parse: status },
+            ..Operation::BLANK
+        },
+    ],
     ..Source::BLANK
 };
+
+/// Whoever is blocked by its address is blocked on both ways.
+pub(super) const ACCOUNT: &[&str] = &["vies", "vies_soap"];
 
 /// What the codes of VIES mean.
 #[rustfmt::skip]
@@ -59,7 +99,7 @@ static CODES: [(&str, Rule); 11] = [
     ("MS_MAX_CONCURRENT_REQ", on(0).means(Class::Unavailable, "finds the member state busy (MS_MAX_CONCURRENT_REQ)").of(Scope::Part)),
     ("MS_MAX_CONCURRENT_REQ_TIME", on(0).means(Class::Unavailable, "finds the member state busy (MS_MAX_CONCURRENT_REQ_TIME)").of(Scope::Part)),
     ("TIMEOUT", on(0).means(Class::Timeout, "waited for the member state in vain (TIMEOUT)").of(Scope::Part)),
-    ("IP_BLOCKED", on(0).means(Class::Throttled, "has blocked our address (IP_BLOCKED)").stay(Stay::Seconds(3600))),
+    ("IP_BLOCKED", on(0).means(Class::Throttled, "has blocked our address (IP_BLOCKED)").of(Scope::Account).stay(Stay::Seconds(3600))),
 ];
 
 /// The trouble that a code stands for. One that is not in the table is an outage: read as "invalid", it would tell somebody
@@ -106,13 +146,49 @@ fn check<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, Stop>> {
     })
 }
 
+/// Asks the register of one country in the place of VIES. `request` answers `None` to the numbers of other countries.
+pub(super) fn nationally<'a>(
+    session: &'a Session<'_>,
+    request: fn(&str) -> Option<Request>,
+    read: fn(&[u8], &str) -> Result<VatCheck, Trouble>,
+) -> BoxFuture<'a, Result<Answer, Stop>> {
+    Box::pin(async move {
+        let subject = session.subject();
+        let number = subject.vat_number().map(|(number, _)| number).unwrap_or_default();
+        let Some(request) = request(&number) else {
+            return Err(CallError::Upstream(Trouble::business("knows no numbers of this kind")));
+        };
+        session.ask(request, |reply| read(&reply.body, &number)).await.map(|check| about(subject, check))
+    })
+}
+
 fn available(body: &[u8]) -> Result<(), Trouble> {
+    status(body).map(drop)
+}
+
+/// Reads which member states are available. It is about them, and never about a number.
+fn status(body: &[u8]) -> Result<Answer, Trouble> {
     let document = json::parse(body)?;
-    match Node::root(&document).at("vow.available").flag() {
-        Some(false) => Err(trouble("SERVICE_UNAVAILABLE")),
-        Some(true) => Ok(()),
-        None => Err(lacks("vow.available")),
+    let answer = Node::root(&document);
+    match answer.at("vow.available").flag() {
+        Some(false) => return Err(trouble("SERVICE_UNAVAILABLE")),
+        Some(true) => {}
+        None => return Err(lacks("vow.available")),
     }
+    let state = |country: Node<'_>| {
+        let available = match country.require_text("availability")?.as_str() {
+            "Available" => true,
+            "Unavailable" | "Monitoring Disabled" => false,
+            _ => return Err(lacks("availability")),
+        };
+        Ok(Availability { part: country.require_text("countryCode")?, available })
+    };
+    let countries = answer.require_list("countries")?;
+    let availability: Vec<_> = countries.into_iter().map(state).collect::<Result<_, _>>()?;
+    if availability.is_empty() {
+        return Err(lacks("countries"));
+    }
+    Ok(Facts { availability, ..Facts::default() }.into())
 }
 
 /// Reads a check, by either of the two envelopes.
@@ -130,11 +206,14 @@ fn read(body: &[u8]) -> Result<VatCheck, Trouble> {
         ("VALID" | "INVALID", _) => return Err(lacks("isValid")),
         (other, _) => return Err(trouble(other)),
     };
-    let told = |name: &str| {
-        let text = answer.get(name).text().filter(|text| text != "---")?;
-        Some(text.split_whitespace().collect::<Vec<_>>().join(" "))
-    };
-    Ok(VatCheck { valid, name: told("name"), address: told("address"), ..VatCheck::default() })
+    let text = |name: &str| told(answer.get(name).text().as_deref());
+    Ok(VatCheck { valid, name: text("name"), address: text("address"), ..VatCheck::default() })
+}
+
+/// A text on one line, unless the member state withholds it.
+pub(super) fn told(text: Option<&str>) -> Option<String> {
+    let words: Vec<_> = text.filter(|text| *text != "---")?.split_whitespace().collect();
+    (!words.is_empty()).then(|| words.join(" "))
 }
 
 #[cfg(test)]
@@ -211,6 +290,22 @@ mod tests {
         let withheld = br#"{"isValid":true,"userError":"VALID","name":"---","address":"---"}"#;
         let check = read(withheld).expect("an answer");
         assert!(check.valid && check.name.is_none() && check.address.is_none());
+    }
+
+    #[test]
+    fn states_of_member_states_are_no_states_of_numbers() {
+        let body = br#"{"vow":{"available":true},"countries":[{"countryCode":"AT","availability":"Available"},
+            {"countryCode":"DE","availability":"Unavailable"}]}"#;
+        let facts = status(body).expect("states").facts;
+        assert!(facts.vat.is_none());
+        assert_eq!(
+            facts.availability.iter().map(|a| (a.part.as_str(), a.available)).collect::<Vec<_>>(),
+            [("AT", true), ("DE", false)]
+        );
+        let class = |body: &[u8]| status(body).expect_err("no states").class;
+        assert_eq!(class(br#"{"vow":{"available":false},"countries":[]}"#), Class::Unavailable);
+        assert_eq!(class(br#"{"vow":{"available":true},"countries":[]}"#), Class::BadShape);
+        torture("vies.status", status, body);
     }
 
     #[test]

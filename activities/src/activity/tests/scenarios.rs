@@ -16,9 +16,9 @@ use crate::{
     model::{Ask, Status, Subject},
 };
 
-use Class::{BadShape, Throttled, Unavailable};
+use Class::{BadShape, Denied, Throttled, Unavailable};
 use Heard::{Failure, Nothing, PartFailure, Stay};
-use Outcome::{Found, Lack};
+use Outcome::{Found, Instead, Lack};
 
 /// Upstream, scenario, operation, whom it is about, outcome, what the breaker heard.
 type Row = (&'static str, &'static str, &'static str, About, Outcome, Heard);
@@ -27,12 +27,13 @@ type Row = (&'static str, &'static str, &'static str, About, Outcome, Heard);
 type About = (&'static str, &'static str, &'static str);
 
 const ALZA: About = ("CZ", "27082440", "Alza.cz a.s.");
+const DEBTOR: About = ("CZ", "99000105", "Vzorový úpadce s.r.o.");
 const EQUINOR: About = ("NO", "923609016", "EQUINOR ASA");
 const NOKIA: About = ("FI", "0112038-9", "Nokia Oyj");
 const SIEMENS: About = ("DE", "HRB 6684 Muenchen", "Siemens AG");
-const PROXIMUS: About = ("BE", "0202239951", "PROXIMUS");
 const DANTE: About = ("RO", "14399840", "DANTE INTERNATIONAL SA");
 const NOVO: About = ("DK", "24256790", "Novo Nordisk A/S");
+const PROXIMUS: About = ("BE", "0202239951", "PROXIMUS");
 
 /// Calls above the published rate are prevented by our own limits, which are tested where they are.
 const RATE: &str = "enforce_rate";
@@ -43,17 +44,22 @@ const ROWS: &[Row] = &[
     ("northdata", "shape_items", "northdata.company", SIEMENS, Found(Status::Complete), Nothing),
     // Hidden by the plan is not unknown.
     ("northdata", "censored", "northdata.search", SIEMENS, Found(Status::NeedsReview), Nothing),
-    ("vies", "ms_unavailable:FI", "vies.check", NOKIA, Lack(Unavailable), PartFailure),
+    ("vies", "ms_unavailable:BE", "vies.check", PROXIMUS, Lack(Unavailable), PartFailure),
     ("vies", "ms_unavailable:DE", "vies.check", NOKIA, Found(Status::Complete), Nothing),
-    ("vies", "user_error:MS_UNAVAILABLE", "vies.check", NOKIA, Lack(Unavailable), PartFailure),
-    ("vies", "user_error:MS_MAX_CONCURRENT_REQ", "vies.check", NOKIA, Lack(Unavailable), PartFailure),
-    ("vies", "user_error:SERVICE_UNAVAILABLE", "vies.check", NOKIA, Lack(Unavailable), Failure),
-    ("vies", "user_error:GLOBAL_MAX_CONCURRENT_REQ", "vies.check", NOKIA, Lack(Unavailable), Failure),
+    ("vies", "ms_unavailable:FI", "vies.status", NOKIA, Found(Status::Complete), Nothing),
+    ("vies", "user_error:MS_UNAVAILABLE", "vies.check", PROXIMUS, Lack(Unavailable), PartFailure),
+    ("vies", "user_error:MS_MAX_CONCURRENT_REQ", "vies.check", PROXIMUS, Lack(Unavailable), PartFailure),
+    // National registers stand in where there is one; the older interface does where the newer one itself is at fault.
+    ("vies", "user_error:MS_UNAVAILABLE", "vies.check", NOKIA, Instead("fi_ytj"), PartFailure),
+    ("vies", "user_error:MS_UNAVAILABLE", "vies.check", ALZA, Instead("cz_ares"), PartFailure),
+    ("vies", "user_error:MS_UNAVAILABLE", "vies.check", DANTE, Instead("ro_anaf"), PartFailure),
+    ("vies", "user_error:SERVICE_UNAVAILABLE", "vies.check", PROXIMUS, Instead("vies_soap"), Failure),
+    ("vies", "user_error:GLOBAL_MAX_CONCURRENT_REQ", "vies.check", NOKIA, Instead("vies_soap"), Failure),
     ("vies", "user_error:INVALID_INPUT", "vies.check", NOKIA, Found(Status::NeedsReview), Nothing),
-    ("vies", "user_error:SOMETHING_NEW", "vies.check", NOKIA, Lack(Unavailable), PartFailure),
-    ("vies", "error_wrapper:MS_UNAVAILABLE", "vies.check", NOKIA, Lack(Unavailable), PartFailure),
-    ("vies", "error_wrapper:IP_BLOCKED", "vies.check", NOKIA, Lack(Throttled), Stay),
-    ("vies", "error_wrapper:SOMETHING_NEW", "vies.check", NOKIA, Lack(Unavailable), PartFailure),
+    ("vies", "user_error:SOMETHING_NEW", "vies.check", PROXIMUS, Lack(Unavailable), PartFailure),
+    ("vies", "error_wrapper:MS_UNAVAILABLE", "vies.check", PROXIMUS, Lack(Unavailable), PartFailure),
+    ("vies", "error_wrapper:IP_BLOCKED", "vies.check", PROXIMUS, Lack(Throttled), Stay),
+    ("vies", "error_wrapper:SOMETHING_NEW", "vies.check", PROXIMUS, Lack(Unavailable), PartFailure),
     ("no_brreg", "deleted", "no_brreg.entity", EQUINOR, Found(Status::Complete), Nothing),
     ("no_brreg", "gone", "no_brreg.entity", EQUINOR, Found(Status::NeedsReview), Nothing),
     ("no_brreg", "accounts_500", "no_brreg.accounts", EQUINOR, Found(Status::NeedsReview), Nothing),
@@ -69,6 +75,18 @@ const ROWS: &[Row] = &[
     ("ro_anaf", "f5_page", "ro_anaf.e_invoice", DANTE, Lack(Unavailable), Failure),
     ("ro_anaf", "wrapper", "ro_anaf.vat", DANTE, Found(Status::Complete), Nothing),
     ("ro_anaf", "wrapper_error:500", "ro_anaf.vat", DANTE, Lack(Unavailable), Failure),
+    ("cz_isir", "code:WS2", "cz_isir.insolvency", DEBTOR, Found(Status::NotFound), Nothing),
+    ("cz_isir", "code:WS1", "cz_isir.insolvency", DEBTOR, Found(Status::NeedsReview), Nothing),
+    ("cz_isir", "code:SERVER1", "cz_isir.insolvency", DEBTOR, Instead("cz_ares"), Failure),
+    ("cz_isir", "code:SQL1", "cz_isir.insolvency", DEBTOR, Instead("cz_ares"), Failure),
+    ("cz_isir", "code:SOMETHING_NEW", "cz_isir.insolvency", DEBTOR, Instead("cz_ares"), Failure),
+    ("cz_ubo", "login_page", "cz_ubo.owners", ALZA, Lack(Denied), Nothing),
+    ("cz_ubo", "authenticated", "cz_ubo.owners", ALZA, Lack(Denied), Nothing),
+    // "None" is believed when it is said three times.
+    ("nbb", "silent_empty:2", "nbb.deposits", PROXIMUS, Found(Status::Complete), Nothing),
+    ("nbb", "silent_empty:1000", "nbb.accounts", PROXIMUS, Found(Status::NotFound), Nothing),
+    ("nbb", "silent_empty:1000", "nbb.deposits", PROXIMUS, Found(Status::NotFound), Nothing),
+    ("nbb", "control_chars", "nbb.deposits", PROXIMUS, Found(Status::Complete), Nothing),
     ("nominatim", "blocked", "nominatim.search", EQUINOR, Lack(Throttled), Stay),
     ("nominatim", "database_down", "nominatim.search", EQUINOR, Lack(Unavailable), Failure),
     ("tavily", "432", "tavily.adverse_media", EQUINOR, Lack(Throttled), Stay),

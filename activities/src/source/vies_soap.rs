@@ -1,0 +1,104 @@
+//! VIES over SOAP: the older interface to the same member states. It can be up while the newer one is down, which is all it
+//! is asked for: trouble of a member state is the same on both ways, and is booked on the same breaker (`vies:DE`).
+
+use futures::future::BoxFuture;
+
+use super::vies;
+use crate::{
+    catalog::{Base, Source},
+    classify::{Class, Trouble, on},
+    client::Request,
+    flow::{Answer, Session, Stop},
+    model::VatCheck,
+    parse::{json::lacks, soap, xml},
+};
+
+/// The row.
+pub static SOURCE: Source = Source {
+    name: "vies_soap",
+    title: "VIES over SOAP (stand-in for its newer interface)",
+    breaker: "vies_soap",
+    bases: &[Base { env: "VIES_SOAP_BASE_URL", default: "https://ec.europa.eu/taxation_customs/vies/services" }],
+    timeout: vies::SOURCE.timeout,
+    // A fault comes with 200 and with 500; what counts is the code in it.
+    rules: &[on(500).with("faultstring").means(Class::Ok, "")],
+    account: vies::ACCOUNT,
+    limits: "undisclosed; concurrency per member state, shared by all users",
+    terms: "free; no service level",
+    parts_of: Some("vies"),
+    ..Source::BLANK
+};
+
+const TYPES: &str = "urn:ec.europa.eu:taxud:vies:services:checkVat:types";
+
+/// The check, in the place of the newer interface.
+pub(super) fn check<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, Stop>> {
+    Box::pin(async move {
+        let subject = session.subject();
+        let (prefix, national) = vies::number(subject).unwrap_or_default();
+        let asked = [("countryCode", prefix.as_str()), ("vatNumber", national.as_str())];
+        let request = Request::post_xml("/checkVatService", soap::request(TYPES, "checkVat", true, &asked));
+        let answer = session.ask(request.header("SOAPAction", "\"\""), |reply| read(&reply.body)).await;
+        answer.map(|check| vies::about(subject, check))
+    })
+}
+
+fn read(body: &[u8]) -> Result<VatCheck, Trouble> {
+    let envelope = xml::parse(body)?;
+    let answer = soap::answer(&envelope, "checkVatResponse", vies::trouble)?;
+    let text = |name: &str| vies::told(answer.get(name).text());
+    Ok(VatCheck {
+        valid: answer.get("valid").flag().ok_or_else(|| lacks("valid"))?,
+        name: text("name"),
+        address: text("address"),
+        ..VatCheck::default()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use circuit_registry::{Classify, Verdict};
+
+    use super::*;
+    use crate::{model::Facts, parse::torture::torture};
+
+    fn envelope(content: &str) -> Vec<u8> {
+        format!(
+            r#"<env:Envelope xmlns:env="http://schemas.xmlsoap.org/soap/envelope/"><env:Body>{content}</env:Body></env:Envelope>"#
+        )
+        .into_bytes()
+    }
+
+    fn response(valid: &str) -> Vec<u8> {
+        envelope(&format!(
+            "<n:checkVatResponse xmlns:n=\"{TYPES}\"><n:countryCode>CZ</n:countryCode><n:vatNumber>27082440</n:vatNumber>\
+             <n:requestDate>2026-11-30+01:00</n:requestDate>{valid}<n:name>Alza.cz a.s.</n:name>\
+             <n:address>Jankovcova 1522/53\nPRAHA 7</n:address></n:checkVatResponse>"
+        ))
+    }
+
+    #[test]
+    fn only_a_stated_truth_value_is_an_answer() {
+        let check = read(&response("<n:valid>true</n:valid>")).expect("an answer");
+        assert!(check.valid && check.name.as_deref() == Some("Alza.cz a.s."));
+        assert_eq!(check.address.as_deref(), Some("Jankovcova 1522/53 PRAHA 7"));
+        assert!(!read(&response("<n:valid>false</n:valid>")).expect("an answer").valid);
+        for odd in ["", "<n:valid/>", "<n:valid>no</n:valid>"] {
+            assert_eq!(read(&response(odd)).expect_err("no answer").class, Class::BadShape, "{odd}");
+        }
+        let parse = |body: &[u8]| read(body).map(|check| Facts { vat: Some(check), ..Facts::default() }.into());
+        torture("vies.check", parse, &response("<n:valid>true</n:valid>"));
+    }
+
+    #[test]
+    fn a_fault_is_the_trouble_that_its_code_stands_for() {
+        for code in ["MS_UNAVAILABLE", "MS_MAX_CONCURRENT_REQ", "INVALID_INPUT", "SERVER_BUSY", "NEVER_HEARD_OF", ""] {
+            let fault =
+                format!("<env:Fault><faultcode>env:Server</faultcode><faultstring>{code}</faultstring></env:Fault>");
+            assert_eq!(read(&envelope(&fault)).expect_err(code), vies::trouble(code), "{code}");
+        }
+        let unknown = read(&envelope("<env:Fault/>")).expect_err("a fault");
+        assert_eq!((unknown.class, unknown.verdict_on_part()), (Class::Unavailable, Verdict::Failure));
+        assert_eq!(unknown.verdict(), Verdict::Success);
+    }
+}
