@@ -107,7 +107,7 @@ where
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         if self.phase == Phase::Start {
             let word = self.core.gate().read();
-            if word.admits() && !context::in_use() {
+            if word.admits() && !context::matters() {
                 self.core.count(Counter::Admitted);
                 let this = self.as_mut().project();
                 *this.word = word;
@@ -183,8 +183,12 @@ where
             },
         };
         match answer {
-            Ok(receipt) => {
+            Ok(mut receipt) => {
                 let limit = this.core.time_limit(&receipt);
+                if let (Some(started), Some(limit)) = (receipt.started, limit) {
+                    // Whoever drops the call later than this has waited in vain, whether its alarm was polled or not.
+                    receipt.expires = Some(started.after(limit));
+                }
                 this.alarm.set(limit.map(tokio::time::sleep));
                 *this.booked = Some(Booked::Running { receipt, limit });
                 *this.phase = Phase::Idle;

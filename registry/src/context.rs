@@ -1,7 +1,7 @@
 //! What a call should know about the work it is part of: which attempt this is, and when the whole must be done.
 //!
 //! It travels as a task-local, so that `registry.call` deep inside an activity knows what the interceptor around
-//! the activity knew. Nothing pays for it until the first scope is entered.
+//! the activity knew. Nothing pays for it until the first scope is entered, and then only calls that it changes anything for.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -26,12 +26,15 @@ pub struct CallContext {
     pub attempt: u32,
     /// When the surrounding work must be done. A call is given up shortly before.
     pub deadline: Option<Instant>,
-    /// The kind of work, such as a Temporal activity type.
-    pub activity: Option<String>,
-    /// The workflow it belongs to.
-    pub workflow_id: Option<String>,
-    /// The run of that workflow.
-    pub run_id: Option<String>,
+    labels: Labels,
+}
+
+/// Three texts in one allocation: an interceptor makes them for every activity, and hardly anybody reads them.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+struct Labels {
+    text: String,
+    /// Where the first and the second text end.
+    ends: [usize; 2],
 }
 
 tokio::task_local! {
@@ -45,7 +48,7 @@ impl CallContext {
     /// The given attempt, with nothing else known.
     #[must_use]
     pub const fn attempt(attempt: u32) -> Self {
-        Self { attempt, deadline: None, activity: None, workflow_id: None, run_id: None }
+        Self { attempt, deadline: None, labels: Labels { text: String::new(), ends: [0; 2] } }
     }
 
     /// The same, to be done by `deadline`.
@@ -53,6 +56,40 @@ impl CallContext {
     pub const fn with_deadline(mut self, deadline: Instant) -> Self {
         self.deadline = Some(deadline);
         self
+    }
+
+    /// The same, with names for what it is part of: the kind of work, such as a Temporal activity type, and the workflow and run
+    /// that it is done for. An empty name is none.
+    #[must_use]
+    pub fn named(mut self, activity: &str, workflow_id: &str, run_id: &str) -> Self {
+        let mut text = String::with_capacity(activity.len() + workflow_id.len() + run_id.len());
+        text.push_str(activity);
+        text.push_str(workflow_id);
+        text.push_str(run_id);
+        self.labels = Labels { text, ends: [activity.len(), activity.len() + workflow_id.len()] };
+        self
+    }
+
+    /// The kind of work, such as a Temporal activity type.
+    #[must_use]
+    pub fn activity(&self) -> Option<&str> {
+        self.label(0, self.labels.ends[0])
+    }
+
+    /// The workflow it belongs to.
+    #[must_use]
+    pub fn workflow_id(&self) -> Option<&str> {
+        self.label(self.labels.ends[0], self.labels.ends[1])
+    }
+
+    /// The run of that workflow.
+    #[must_use]
+    pub fn run_id(&self) -> Option<&str> {
+        self.label(self.labels.ends[1], self.labels.text.len())
+    }
+
+    fn label(&self, start: usize, end: usize) -> Option<&str> {
+        self.labels.text.get(start..end).filter(|label| !label.is_empty())
     }
 
     /// Runs `work` within this context.
@@ -73,4 +110,41 @@ impl CallContext {
 #[inline]
 pub(crate) fn in_use() -> bool {
     IN_USE.load(Ordering::Relaxed)
+}
+
+/// Whether a call made here has to look at its context: a retry may have to be paid for, and a deadline needs an alarm.
+#[inline]
+pub(crate) fn matters() -> bool {
+    in_use() && matters_here()
+}
+
+#[inline(never)]
+fn matters_here() -> bool {
+    CONTEXT.try_with(|context| context.attempt > 1 || context.deadline.is_some()).unwrap_or(false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_back_and_an_empty_one_is_none() {
+        let context = CallContext::attempt(1).named("lookup", "", "run");
+        assert_eq!((context.activity(), context.workflow_id(), context.run_id()), (Some("lookup"), None, Some("run")));
+        let context = CallContext::attempt(1).named("lookup", "kyb-Ä", "");
+        assert_eq!(
+            (context.activity(), context.workflow_id(), context.run_id()),
+            (Some("lookup"), Some("kyb-Ä"), None)
+        );
+        assert_eq!(CallContext::attempt(1).activity(), None);
+    }
+
+    #[tokio::test]
+    async fn a_context_matters_to_retries_and_deadlines_only() {
+        assert!(!matters());
+        CallContext::attempt(1).scope(async { assert!(!matters()) }).await;
+        CallContext::attempt(2).scope(async { assert!(matters()) }).await;
+        CallContext::attempt(1).with_deadline(Instant::now()).scope(async { assert!(matters()) }).await;
+        assert!(!matters(), "a scope that was left matters to nobody");
+    }
 }

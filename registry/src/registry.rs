@@ -164,8 +164,9 @@ impl CircuitRegistry {
     /// The breaker that guards activities of this type as a whole, if a service lists the type under `activities`.
     #[must_use]
     pub fn breaker_for_activity(&self, activity_type: &str) -> Option<Breaker> {
-        let service = self.shared.config().service_for_activity(activity_type).map(str::to_owned)?;
-        Some(self.breaker(&service))
+        let config = self.shared.config();
+        let core = self.shared.find_configured(config.service_for_activity(activity_type)?)?;
+        Some(Breaker::new(core.clone()))
     }
 
     /// Every breaker there is, in alphabetical order, as it is now.
@@ -249,6 +250,18 @@ impl CircuitRegistry {
 
     pub(crate) fn policy_of(&self, service: &str) -> Arc<Policy> {
         self.shared.config().policy(service)
+    }
+
+    /// Whether `service` is configured, by itself or as `a:b` through `a`.
+    #[cfg(feature = "temporal")]
+    pub(crate) fn covers(&self, service: &str) -> bool {
+        self.shared.find_configured(service).is_some() || self.shared.config().covers(service)
+    }
+
+    /// Where random choices made on behalf of this registry begin.
+    #[cfg(feature = "temporal")]
+    pub(crate) fn seed(&self) -> u64 {
+        self.shared.hub.seed
     }
 
     /// Whether anything is configured to be shared.

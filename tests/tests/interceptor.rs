@@ -94,8 +94,8 @@ impl Theirs {
         Ok(format!(
             "attempt {} of {} in {}, to be done in time: {within}",
             context.attempt,
-            context.activity.unwrap_or_default(),
-            context.workflow_id.unwrap_or_default()
+            context.activity().unwrap_or_default(),
+            context.workflow_id().unwrap_or_default()
         ))
     }
 }

@@ -41,6 +41,8 @@ pub struct BreakersConfig {
     pub(crate) defaults: Arc<Policy>,
     pub(crate) services: BTreeMap<String, Arc<Policy>>,
     pub(crate) max_dynamic: usize,
+    /// The service that guards activities of a type.
+    guards: BTreeMap<String, String>,
 }
 
 fn too_large() -> String {
@@ -50,7 +52,7 @@ fn too_large() -> String {
 impl Default for BreakersConfig {
     /// No services; five failures in a row open any breaker for 30 seconds.
     fn default() -> Self {
-        Self { defaults: Arc::default(), services: BTreeMap::new(), max_dynamic: MAX_DYNAMIC }
+        Self { defaults: Arc::default(), services: BTreeMap::new(), max_dynamic: MAX_DYNAMIC, guards: BTreeMap::new() }
     }
 }
 
@@ -105,15 +107,22 @@ impl BreakersConfig {
     /// The policy of `service`: its own; or that of `a` for a name `a:b`; or the defaults.
     #[must_use]
     pub fn policy(&self, service: &str) -> Arc<Policy> {
+        self.entry(service).unwrap_or(&self.defaults).clone()
+    }
+
+    /// Whether `service` has an entry of its own, or `a` has one for a name `a:b`.
+    #[must_use]
+    pub fn covers(&self, service: &str) -> bool {
+        self.entry(service).is_some()
+    }
+
+    fn entry(&self, service: &str) -> Option<&Arc<Policy>> {
         let mut name = service;
         loop {
             if let Some(policy) = self.services.get(name) {
-                return policy.clone();
+                return Some(policy);
             }
-            match name.rsplit_once(':') {
-                Some((parent, _)) => name = parent,
-                None => return self.defaults.clone(),
-            }
+            name = name.rsplit_once(':')?.0;
         }
     }
 
@@ -133,9 +142,6 @@ impl BreakersConfig {
     /// The service whose breaker guards activities of this type, if one does.
     #[must_use]
     pub fn service_for_activity(&self, activity_type: &str) -> Option<&str> {
-        self.services
-            .iter()
-            .find(|(_, policy)| policy.activities.iter().any(|a| a == activity_type))
-            .map(|(name, _)| name.as_str())
+        self.guards.get(activity_type).map(String::as_str)
     }
 }

@@ -76,7 +76,7 @@ pub(super) fn config(document: &Node) -> Result<BreakersConfig, ConfigError> {
         }
         Ok(())
     })?;
-    Ok(BreakersConfig { defaults: Arc::new(policy), services, max_dynamic })
+    Ok(BreakersConfig { defaults: Arc::new(policy), services, max_dynamic, guards })
 }
 
 fn unfit_name(name: &str) -> Option<&'static str> {

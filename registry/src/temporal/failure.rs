@@ -1,6 +1,6 @@
 //! How a call without an answer becomes a Temporal failure. One table, so that nobody has to search for the rule.
 //!
-//! | type name | reason | category | retried |
+//! | type name | reason | category | retried, unless the interceptor's policy says otherwise |
 //! |---|---|---|---|
 //! | `CircuitOpen` | `open` | benign | no: the next attempt would be refused as well |
 //! | `CircuitHalfOpenBusy` | `half_open_busy` | benign | no: somebody else's probe decides |
@@ -9,21 +9,43 @@
 //! | `CircuitBudgetExhausted` | `budget_exhausted` | benign | no: retries are what the budget has run out of |
 //! | `CircuitTimeout` | `timed_out` | – | by the activity's retry policy |
 //! | `UpstreamThrottled` | `throttled` | – | no: the breaker has opened for as long as the upstream asked |
-//! | `UpstreamFailed` | `failed` | – | by the activity's retry policy |
+//! | `UpstreamFailed` | `failed` | – | by the activity's retry policy; its Retry-After is in the details |
 //! | `UpstreamDeclined` | `declined` | – | no: it answered, and asking again gets the same answer |
 //!
 //! *Benign* failures are ours, not the upstream's: the server leaves them out of its error metrics. The details of every
 //! row are one [`FailureDetails`].
+//!
+//! That is what the library makes of a call by itself. When the attempt is over, the
+//! [`CircuitInterceptor`](super::CircuitInterceptor) goes by the policy of the service and changes the marks, and nothing else:
+//!
+//! | reason | `on_open: degrade` | `on_open: wait`, `wait_max` |
+//! |---|---|---|
+//! | `open` | never | when the breaker is due |
+//! | `half_open_busy` | never | after [`BUSY_RETRY`], or sooner if a probe counts as lost by then |
+//! | `bulkhead_full` | after [`BULKHEAD_RETRY`] | the same |
+//! | `rate_limited` | when the limit has room | the same |
+//! | `budget_exhausted` | never | after `reset_timeout` |
+//! | `throttled` | never | when the upstream said, at most after `throttle_max`; without a word, after `reset_timeout` |
+//! | `failed`, `timed_out` | `uniform(0, min(cap, base·2ⁿ))` where the policy has `retry`, and not before its Retry-After (at most `throttle_max`) | the same |
+//! | `declined` | never | never |
+//!
+//! To each wait comes a jitter of up to a fifth, so that those who wait for one breaker do not come back at once. A wait
+//! that does not fit the activity's time, or that would use up its `maximum_attempts`, is not begun: the activity degrades now.
+//! Upstream failures end for good at the policy's `max_attempts`, in which waits do not count.
 
 use std::{error::Error, time::Duration};
 
 use serde::{Deserialize, Serialize};
 use temporalio_common::error::{ApplicationErrorCategory, ApplicationFailure, FailurePayloads};
 
+use super::marks::Last;
 use crate::{CallError, Classify, Rejection, Verdict};
 
 /// How long an activity stays away from a full bulkhead, which cannot know when a place becomes free.
 pub const BULKHEAD_RETRY: Duration = Duration::from_secs(1);
+
+/// How long a waiting activity stays away from a breaker whose probes are out.
+pub const BUSY_RETRY: Duration = Duration::from_secs(2);
 
 /// Why a call has no answer, as one word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -115,14 +137,14 @@ impl Reason {
         self.retried(self.row().retry, source, retry_in, details)
     }
 
-    /// The same failure with no attempt after it, whatever the table says: for callers who count attempts themselves,
-    /// because the server counts those that never reached the upstream as well.
+    /// The same failure with no attempt after it, whatever the table or a policy says: for callers who count attempts
+    /// themselves.
     pub fn last_failure(
         self,
         source: impl Into<Box<dyn Error + Send + Sync>>,
         details: impl Into<FailurePayloads>,
     ) -> ApplicationFailure {
-        self.retried(Retry::Never, source, None, details)
+        self.retried(Retry::Never, Last(source.into()), None, details)
     }
 
     fn retried(
@@ -224,7 +246,7 @@ where
         }
         CallError::Upstream(error) => {
             let (reason, retry_in) = match error.verdict() {
-                Verdict::Failure => (Reason::Failed, None),
+                Verdict::Failure => (Reason::Failed, error.retry_after()),
                 Verdict::Throttled { retry_after } => (Reason::Throttled, retry_after),
                 Verdict::Success | Verdict::Neutral => (Reason::Declined, None),
             };

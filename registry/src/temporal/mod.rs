@@ -4,9 +4,11 @@
 //! says whether another attempt can help, and has to be recognised by the workflow that goes on without the answer.
 //!
 //! * [`CircuitInterceptor`] tells every call inside an activity which attempt it belongs to and when the activity ends, so
-//!   that the call is given up before its activity is; and it guards whole activities whose code nobody wants to touch.
+//!   that the call is given up before its activity is; it guards whole activities whose code nobody wants to touch; and it
+//!   decides when an activity without an answer comes back.
 //! * [`failure`] is the one table from refusals to [`ApplicationFailure`](temporalio_common::error::ApplicationFailure)s.
 //!   `map_err(ApplicationFailure::from)?` in an activity is enough; a bare `?` loses the type on its way through `anyhow`.
+//! * [`CircuitWorkflowInterceptor`] lets a workflow say otherwise, activity by activity, with an [`ActivityPolicy`].
 //! * [`Degradation`] reads such a failure back in a workflow, whichever of the SDK's two shapes it arrives in.
 //!
 //! ```no_run
@@ -23,8 +25,16 @@
 
 mod degradation;
 pub mod failure;
+mod header;
 mod interceptor;
+mod marks;
+mod next;
+mod once;
+mod waits;
+mod workflow;
 
 pub use degradation::{Degradation, details};
 pub use failure::{FailureDetails, Reason};
+pub use header::{ActivityPolicy, HEADER};
 pub use interceptor::CircuitInterceptor;
+pub use workflow::{CircuitWorkflowInterceptor, PolicyKey};

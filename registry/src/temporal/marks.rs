@@ -1,0 +1,159 @@
+//! Reading a finished attempt's failure, and giving it other marks.
+//!
+//! The SDK's failure is made once and never changed, and its details cannot be read before they are encoded. So it is
+//! encoded, changed and decoded: message, type, details and causes stay what they were, and what is lost is the source error's Rust
+//! type, which nobody can see after the activity anyway. Only failures of our own table take this way.
+
+use std::{error::Error, fmt, sync::LazyLock, time::Duration};
+
+use temporalio_common::{
+    data_converters::{DataConverter, NoopDecodeHint, SerializationContextData},
+    error::{ApplicationFailure, IncomingError, OutgoingActivityError, OutgoingError},
+    protos::temporal::api::failure::v1::failure::FailureInfo,
+};
+
+use super::{
+    failure::{FailureDetails, Reason},
+    next::Next,
+};
+
+static CONVERTER: LazyLock<DataConverter> = LazyLock::new(DataConverter::default);
+
+/// A source error whose failure is the last, whatever a policy would say.
+#[derive(Debug)]
+pub(super) struct Last(pub(super) Box<dyn Error + Send + Sync>);
+
+impl fmt::Display for Last {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, f)
+    }
+}
+
+impl Error for Last {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.0.source()
+    }
+}
+
+/// The reason of a failure of our table.
+pub(super) fn reason(failure: &ApplicationFailure) -> Option<Reason> {
+    failure.type_name().and_then(Reason::from_type_name)
+}
+
+/// Whether the activity has said that this failure is the last, whatever a policy would say.
+pub(super) fn is_last(failure: &ApplicationFailure) -> bool {
+    failure.source_error().is::<Last>()
+}
+
+/// What the failure says about the next attempt.
+pub(super) fn next(failure: &ApplicationFailure) -> Next {
+    match failure.next_retry_delay() {
+        _ if failure.is_non_retryable() => Next::Never,
+        Some(delay) => Next::After(delay),
+        None => Next::ByServer,
+    }
+}
+
+/// The same failure with details that can be read.
+pub(super) fn readable(failure: ApplicationFailure) -> ApplicationFailure {
+    remade(failure, None)
+}
+
+/// The same failure with another next attempt.
+pub(super) fn marked(failure: ApplicationFailure, next: Next) -> ApplicationFailure {
+    remade(failure, Some(next))
+}
+
+/// The service that has no answer and the time to come back, where a readable failure says so.
+pub(super) fn details(failure: &ApplicationFailure) -> (Option<String>, Option<Duration>) {
+    match failure.details::<FailureDetails>() {
+        Ok(Some(details)) => (details.service, details.retry_in_ms.map(Duration::from_millis)),
+        // Details of the activity's own: its type name and marks have to do.
+        Ok(None) | Err(_) => (None, None),
+    }
+}
+
+fn remade(failure: ApplicationFailure, next: Option<Next>) -> ApplicationFailure {
+    let context = SerializationContextData::None;
+    let outgoing = OutgoingError::Activity(OutgoingActivityError::Application(Box::new(failure)));
+    let mut encoded = CONVERTER.to_failure(&context, outgoing);
+    if let (Some(next), Some(FailureInfo::ApplicationFailureInfo(info))) = (next, &mut encoded.failure_info) {
+        info.non_retryable = next == Next::Never;
+        info.next_retry_delay = match next {
+            Next::After(delay) => delay.try_into().ok(),
+            Next::Never | Next::ByServer => None,
+        };
+    }
+    let message = encoded.message.clone();
+    match CONVERTER.to_error(&context, encoded, NoopDecodeHint) {
+        Ok(IncomingError::Application(failure)) => failure,
+        // What was encoded as an application failure is decoded as one.
+        Ok(_) | Err(_) => ApplicationFailure::new(message),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use temporalio_common::error::ApplicationErrorCategory;
+
+    use super::*;
+
+    #[derive(Debug)]
+    struct Outer(std::io::Error);
+
+    impl fmt::Display for Outer {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("outer")
+        }
+    }
+
+    impl Error for Outer {
+        fn source(&self) -> Option<&(dyn Error + 'static)> {
+            Some(&self.0)
+        }
+    }
+
+    fn encoded(failure: ApplicationFailure) -> temporalio_common::protos::temporal::api::failure::v1::Failure {
+        let outgoing = OutgoingError::Activity(OutgoingActivityError::Application(Box::new(failure)));
+        CONVERTER.to_failure(&SerializationContextData::None, outgoing)
+    }
+
+    fn failure() -> ApplicationFailure {
+        let details =
+            FailureDetails { service: Some("northdata".to_owned()), retry_in_ms: Some(2500), reason: Reason::Open };
+        Reason::Open.failure(Outer(std::io::Error::other("inner")), None, details)
+    }
+
+    #[test]
+    fn nothing_is_lost_on_the_wire() {
+        assert_eq!(encoded(readable(failure())), encoded(failure()));
+        let details = details(&readable(failure()));
+        assert_eq!(details, (Some("northdata".to_owned()), Some(Duration::from_millis(2500))));
+    }
+
+    #[test]
+    fn other_marks_change_the_marks_and_nothing_else() {
+        let delay = Duration::from_millis(1500);
+        for (mark, non_retryable, expected) in
+            [(Next::Never, true, None), (Next::After(delay), false, Some(delay)), (Next::ByServer, false, None)]
+        {
+            let failure = marked(failure(), mark);
+            assert_eq!((failure.is_non_retryable(), failure.next_retry_delay()), (non_retryable, expected));
+            assert_eq!(next(&failure), mark);
+            assert_eq!(failure.to_string(), "outer");
+            assert_eq!(reason(&failure), Some(Reason::Open));
+            assert_eq!(failure.category(), ApplicationErrorCategory::Benign);
+            assert_eq!(details(&failure).0.as_deref(), Some("northdata"));
+            let cause = encoded(failure).cause.expect("the cause stays");
+            assert_eq!(cause.message, "inner");
+        }
+    }
+
+    #[test]
+    fn who_says_last_is_recognised_and_looks_the_same() {
+        let last = Reason::Open.last_failure(Outer(std::io::Error::other("inner")), "of its own".to_owned());
+        assert!(is_last(&last) && !is_last(&failure()));
+        let encoded = encoded(last);
+        assert_eq!((encoded.message.as_str(), encoded.cause.expect("a cause").message.as_str()), ("outer", "inner"));
+    }
+}
