@@ -174,11 +174,17 @@ impl Keeper {
     }
 
     fn warn_if_alone(&self, link: &Link) {
-        if link.fleet().is_none() && self.registry.shares() {
-            let store = link.store.kind();
-            tracing::warn!(
+        if link.fleet().is_some() || !self.registry.shares() {
+            return;
+        }
+        let store = link.store.kind();
+        if self.registry.config().shares_state() {
+            tracing::warn!(store, "`fleet: share` needs a Redis store: this process goes by its own state");
+        } else {
+            // All is well if it is the only one.
+            tracing::info!(
                 store,
-                "`fleet: share` and `scope: fleet` need a Redis store: this process goes by its own state"
+                "rate limits with `scope: fleet` count this process alone: several need a Redis store"
             );
         }
     }
