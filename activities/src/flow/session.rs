@@ -98,6 +98,12 @@ impl<'a> Session<'a> {
         tokio::time::sleep(wait).await;
     }
 
+    /// The name of the source that is asked.
+    #[must_use]
+    pub const fn source_name(&self) -> &'static str {
+        self.source.name
+    }
+
     /// Remembers a job that was just started.
     pub async fn keep(&self, job: Job) {
         if let Some(keeper) = self.keeper {

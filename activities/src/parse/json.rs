@@ -137,6 +137,16 @@ impl<'a> Node<'a> {
         self.items().filter_map(Self::text).collect()
     }
 
+    /// The document inside a string, as some sources nest one; a part that is no string is what it is. `None` if the string
+    /// is no JSON.
+    #[must_use]
+    pub fn unwrapped(self) -> Option<Value> {
+        match self.0? {
+            Value::String(text) => serde_json::from_str(text).ok(),
+            other => Some(other.clone()),
+        }
+    }
+
     /// The texts of these members on one line, as of the parts of a street; `None` if there are none.
     #[must_use]
     pub fn joined(self, names: &[&str], separator: &str) -> Option<String> {

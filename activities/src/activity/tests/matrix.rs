@@ -102,6 +102,9 @@ fn somebody(operation: &str) -> Subject {
     match operation.split('.').next().unwrap_or_default() {
         "northdata" => subject("DE", "HRB 6684 Muenchen", "Siemens AG"),
         "ee_ariregister" => subject("EE", "12417834", "Bolt Technology OÜ"),
+        // Only the unfortunate are in that column of the gazette.
+        "fr_bodacc" => subject("FR", "999000201", "EXEMPLE EN LIQUIDATION"),
+        "fr_insee" | "fr_inpi" => subject("FR", "552032534", "DANONE"),
         "ro_anaf" => subject("RO", "14399840", "DANTE INTERNATIONAL SA"),
         "ch_zefix" => subject("CH", "CHE191546434", "Swiss Re AG"),
         "cz_ares" | "cz_ubo" => subject("CZ", "27082440", "Alza.cz a.s."),
