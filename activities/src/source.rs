@@ -4,6 +4,7 @@ pub mod ch_zefix;
 pub mod cz_ares;
 pub mod cz_isir;
 pub mod cz_ubo;
+pub mod eba_register;
 pub mod ee_ariregister;
 pub mod fi_ytj;
 pub mod fr_bodacc;

@@ -1,5 +1,6 @@
 //! The engine against the simulator: real sockets, real breakers, no workflow.
 
+mod eba_register;
 mod kept;
 mod matrix;
 mod northdata;
@@ -117,6 +118,7 @@ async fn a_healthy_investigation_answers_every_operation_that_applies() {
         subject("FI", "0112038-9", "Nokia Oyj"),
         subject("DE", "HRB 6684 Muenchen", "Siemens AG"),
         subject("BE", "0202239951", "PROXIMUS"),
+        subject("BE", "0403199702", "BNP Paribas Fortis"),
         subject("EE", "12417834", "Bolt Technology OÜ"),
         subject("FR", "552032534", "DANONE"),
         subject("FR", "999000201", "EXEMPLE EN LIQUIDATION"),

@@ -106,6 +106,9 @@ const ROWS: &[Row] = &[
     // What would poison the query is taken out before it is sent.
     ("opensanctions", "poison_500", "opensanctions.match", NOVO, Found(Status::Complete), Nothing),
     ("opensanctions", "stale_index", "opensanctions.match", EQUINOR, Found(Status::Complete), Nothing),
+    ("eba_register", "sha256_mismatch", "eba_register.licence", ALZA, Lack(BadShape), Failure),
+    ("eba_register", "half_zip", "eba_register.licence", ALZA, Lack(BadShape), Failure),
+    ("eba_register", "half_zip", "eba_register.metadata", ALZA, Found(Status::Complete), Nothing),
     ("peppol_verify", "upstream_unavailable", "peppol_verify.check", PROXIMUS, Lack(Unavailable), Failure),
     ("peppol_verify", "accepted", "peppol_verify.check", PROXIMUS, Found(Status::Pending), Nothing),
     ("peppol_verify", "flag:TAX_DEBT_DETECTED", "peppol_verify.check", PROXIMUS, Found(Status::Complete), Nothing),
