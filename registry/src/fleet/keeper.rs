@@ -7,6 +7,7 @@
 //! |---|---|---|
 //! | snapshots | after a change, at most every 250 ms | saves breakers that are not shared |
 //! | fleet | at once, on average at most every 10 ms | merges changes of shared breakers into their records |
+//! | teller | at once, on average at most every 10 ms | tells how many failures in a row there are here |
 //! | listener | always | hears what peers put, leased and published |
 //! | visitor | every second | tells the fleet that this process is there, and reads what it missed |
 //! | helper | on request | asks for callers that cannot wait themselves, and renews leases while probes are out |
@@ -108,9 +109,10 @@ impl Keeper {
         let Some(link) = self.registry.link().cloned() else { return shutdown.await };
         tokio::select! {
             () = shutdown => {}
-            ((), (), (), (), ()) = async { tokio::join!(
+            ((), (), (), (), (), ()) = async { tokio::join!(
                 self.save_snapshots(&link),
                 self.write_shared(&link),
+                self.tell_failures(&link),
                 self.listen(&link),
                 self.visit(&link),
                 self.help(&link),
@@ -290,14 +292,7 @@ impl Keeper {
         let clock = link.store_clock();
         let mut drafts = Vec::new();
         for core in cores {
-            let (draft, failures) = member::draft(core, link, clock, again);
-            drafts.extend(draft.map(|draft| (core, draft)));
-            if let Some(note) = failures.filter(|_| link.is_up()) {
-                let text = Message::Failures(note).encode();
-                let told = limited(PATIENCE, store.publish(&text)).await;
-                link.report(Op::Publish, &told);
-                told?;
-            }
+            drafts.extend(member::draft(core, link, clock, again).map(|draft| (core, draft)));
         }
         // Whoever is faster wins, and the other merges again. Some rounds are always enough: each has a winner.
         while !drafts.is_empty() {
@@ -329,6 +324,32 @@ impl Keeper {
             }
         }
         Ok(())
+    }
+
+    /// Tells the fleet of failures in a row, beside everything else: what a dying upstream costs is decided by how soon it is known.
+    async fn tell_failures(&self, link: &Link) {
+        let Some(store) = link.fleet() else { return pending().await };
+        let limiter = Limiter::new(&TELL);
+        loop {
+            while link.failing.is_empty() {
+                link.failing.filled.notified().await;
+            }
+            if let Err(wait) = limiter.take(link.now()) {
+                sleep(wait).await;
+                continue;
+            }
+            let cores = link.failing.take_all().into_iter().filter_map(|name| self.registry.existing(&name));
+            let notes = cores.filter_map(|core| member::failures(&core, link));
+            let texts: Vec<_> = notes.map(|note| Message::Failures(note).encode()).collect();
+            if texts.is_empty() {
+                continue;
+            }
+            let told = limited(PATIENCE, store.publish(&texts)).await;
+            link.report(Op::Publish, &told);
+            if told.is_err() {
+                link.set_up(false);
+            }
+        }
     }
 
     // ── the others ─────────────────────────────────────────────────────────────────────────────────────────────────────
