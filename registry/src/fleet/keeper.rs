@@ -144,12 +144,16 @@ impl Keeper {
         let Ok((clock, records)) = loaded else {
             return tracing::warn!(store, "breakers could not be restored: all start closed");
         };
-        let (mut restored, total) = (0_usize, records.len());
+        let (mut restored, mut too_many, total) = (0_usize, 0_usize, records.len());
         for Loaded { service, content } in records {
             let problem = match (&service, content) {
                 (service, Content::Text(text)) => match Snapshot::decode(&text, service.as_deref()) {
                     Ok(record) => {
-                        restored += usize::from(self.restore_one(&record, &text, clock));
+                        if self.restore_one(&record, &text, clock) {
+                            // Beyond the bound of names made on first use a breaker is forgotten as soon as nobody holds it.
+                            let kept = self.registry.existing(&record.service).is_some();
+                            *(if kept { &mut restored } else { &mut too_many }) += 1;
+                        }
                         continue;
                     }
                     Err(unreadable) => unreadable.to_string(),
@@ -159,6 +163,13 @@ impl Keeper {
             };
             let service = service.as_deref().unwrap_or("?");
             tracing::warn!(store, service, problem, "a breaker's record cannot be used: it starts closed");
+        }
+        if too_many > 0 {
+            tracing::warn!(
+                store,
+                too_many,
+                "more breakers are remembered than `names.max_dynamic` allows: they start closed"
+            );
         }
         tracing::info!(store, records = total, restored, "breakers restored");
     }
