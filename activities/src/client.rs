@@ -10,7 +10,7 @@ mod reply;
 mod request;
 mod settings;
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use reqwest::{Url, header, redirect};
 use secrecy::ExposeSecret;
@@ -18,7 +18,6 @@ use secrecy::ExposeSecret;
 use crate::{
     catalog::{Auth, Base, Source},
     classify::{Class, Trouble},
-    flow::Tokens,
 };
 
 pub use reply::Reply;
@@ -45,7 +44,6 @@ pub struct Client {
     inside: reqwest::Client,
     names: guard::Names,
     settings: Settings,
-    tokens: Arc<Tokens>,
 }
 
 /// Where a request goes.
@@ -86,7 +84,6 @@ impl Client {
             inside: builder(names.clone()).no_proxy().build()?,
             names,
             settings,
-            tokens: Arc::default(),
         })
     }
 
@@ -102,12 +99,6 @@ impl Client {
             Ok(true) => Err(guard::Refusal::Private),
             Ok(false) | Err(_) => Ok(url),
         }
-    }
-
-    /// What log-ins have brought.
-    #[must_use]
-    pub fn tokens(&self) -> &Tokens {
-        &self.tokens
     }
 
     /// The settings it was made with.

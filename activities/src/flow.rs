@@ -2,7 +2,6 @@
 //!
 //! A flow knows neither breakers nor credentials nor the workflow. It asks through its [`Session`], which does.
 
-mod login;
 mod session;
 
 use circuit_registry::CallError;
@@ -17,7 +16,6 @@ use crate::{
     model::{Facts, Job, Status, Subject},
 };
 
-pub use login::{LogIn, Tokens};
 pub use session::{Keeper, Session};
 
 /// Why a step has no answer: a breaker did not let it through, it took too long, or the upstream's own trouble.

@@ -3,7 +3,6 @@
 pub mod date;
 pub mod json;
 pub mod soap;
-pub mod stream;
 pub mod xml;
 
 #[cfg(test)]

@@ -17,6 +17,7 @@ use osint_worker::{
     run::{Settings, run_until},
     stack::Stack,
     starter::Investigation,
+    tuning::Tuning,
 };
 use temporalio_client::Client;
 
@@ -46,7 +47,15 @@ impl Lab {
     /// # Errors
     /// When either cannot start; the text says what to install.
     pub async fn start() -> Result<Self, Exit> {
-        Ok(Self { stack: Stack::start(DevServerOptions::default(), &[]).await?, workers: AtomicU32::new(0) })
+        Self::start_with(DevServerOptions::default()).await
+    }
+
+    /// The same with a server of one's own choice.
+    ///
+    /// # Errors
+    /// As [`Lab::start`].
+    pub async fn start_with(server: DevServerOptions) -> Result<Self, Exit> {
+        Ok(Self { stack: Stack::start(server, &[]).await?, workers: AtomicU32::new(0) })
     }
 
     /// The sources.
@@ -67,12 +76,28 @@ impl Lab {
         breakers: &str,
         test: impl AsyncFnOnce(&Bench<'_>) -> Result<T, Exit>,
     ) -> Result<T, Exit> {
+        self.with_tuned_worker(breakers, Tuning::default(), test).await
+    }
+
+    /// The same with a worker that takes on as much as `tuning` says.
+    ///
+    /// # Errors
+    /// As [`Lab::with_worker`].
+    ///
+    /// # Panics
+    /// As [`Lab::with_worker`].
+    pub async fn with_tuned_worker<T>(
+        &self,
+        breakers: &str,
+        tuning: Tuning,
+        test: impl AsyncFnOnce(&Bench<'_>) -> Result<T, Exit>,
+    ) -> Result<T, Exit> {
         let registry = CircuitRegistry::new(BreakersConfig::from_yaml(breakers).expect("a valid configuration"));
         let queue = format!("lab-{}", self.workers.fetch_add(1, Ordering::Relaxed));
         let activities = self.stack.activities(&registry)?;
         let client = self.stack.server.client().await?;
         let admin = Some(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
-        let settings = Settings { task_queue: queue.clone(), admin, ..Settings::default() };
+        let settings = Settings { task_queue: queue.clone(), admin, tuning, ..Settings::default() };
         let (simulator, breakers, way) = (self.simulator(), registry.clone(), client.clone());
         run_until(client, registry, activities, settings, async move |admin| {
             let admin = admin.expect("an admin server was asked for");
@@ -93,7 +118,15 @@ impl Bench<'_> {
     /// # Errors
     /// When there is no report.
     pub async fn investigate(&self, subject: Subject) -> Result<Report, Exit> {
-        Investigation::start(&self.client, &self.queue, subject).await?.report().await
+        self.begin(subject).await?.report().await
+    }
+
+    /// Begins to investigate.
+    ///
+    /// # Errors
+    /// When the server does not take it.
+    pub async fn begin(&self, subject: Subject) -> Result<Investigation, Exit> {
+        Investigation::start(&self.client, &self.queue, subject).await
     }
 }
 

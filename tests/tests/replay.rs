@@ -1,12 +1,23 @@
 //! Saved histories replay: what runs today can take over the investigations that yesterday's worker began.
 //!
-//! `osint history export <id>` writes such a history. One that stops replaying is not to be replaced by a new one: the
-//! change that broke it needs a patch marker, because workers in the field are in the middle of investigations like it.
+//! `osint history export <id>` writes such a history, and `make histories` those in `histories/`, one for each scenario. One
+//! that stops replaying is not to be replaced by a new one without thought: the change that broke it needs a patch marker,
+//! because workers in the field are in the middle of investigations like it.
 
 use std::{fs, path::PathBuf, time::Duration};
 
-use osint_activities::model::Subject;
-use osint_worker::{report::Report, workflow::InvestigationWorkflow};
+use osint_activities::model::{Country, Status, Subject};
+use osint_tests::{
+    lab::{Bench, Lab, equinor},
+    wait::eventually,
+};
+use osint_worker::{
+    exit::Exit,
+    history::export,
+    report::{Overall, Report},
+    run::workflow_interceptor,
+    workflow::InvestigationWorkflow,
+};
 use temporalio_client::WorkflowHistory;
 use temporalio_common::WorkflowDefinition;
 use temporalio_sdk::{
@@ -17,10 +28,15 @@ use temporalio_sdk::{
 use temporalio_workflow::{workflow, workflow_methods};
 
 /// What the saved investigations went through.
-const SCENARIOS: [&str; 5] = ["healthy", "nothing_learnt", "one_open", "opened_in_mid_flight", "all_down"];
+const SCENARIOS: [&str; 8] =
+    ["healthy", "nothing_learnt", "one_open", "opened_in_mid_flight", "all_down", "all_open", "waiting", "recovered"];
+
+fn folder() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("histories")
+}
 
 fn saved(scenario: &str) -> WorkflowHistory {
-    let file = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("histories").join(format!("{scenario}.json"));
+    let file = folder().join(format!("{scenario}.json"));
     let json = fs::read(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
     WorkflowHistory::from_json(&json).unwrap_or_else(|error| panic!("{}: {error}", file.display()))
 }
@@ -30,7 +46,8 @@ where
     W: WorkflowImplementation,
     <W::Run as WorkflowDefinition>::Input: Send,
 {
-    let options = WorkflowReplayerOptions::new().register_workflow::<W>().expect("a workflow of that name").build();
+    let options = WorkflowReplayerOptions::new().workflow_interceptor(workflow_interceptor());
+    let options = options.register_workflow::<W>().expect("a workflow of that name").build();
     WorkflowReplayer::new(options)?.replay_workflow(saved(scenario)).await
 }
 
@@ -43,8 +60,8 @@ async fn every_saved_history_replays() {
 
 #[tokio::test]
 async fn every_saved_history_is_in_the_list() {
-    let folder = fs::read_dir(PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("histories")).expect("the folder");
-    let mut files: Vec<String> = folder
+    let mut files: Vec<String> = fs::read_dir(folder())
+        .expect("the folder")
         .map(|entry| entry.expect("an entry").path())
         .map(|path| path.file_stem().expect("a name").to_string_lossy().into_owned())
         .collect();
@@ -76,7 +93,102 @@ mod changed {
 
 #[tokio::test]
 async fn a_change_of_the_commands_is_noticed() {
-    let error = replay::<changed::Hesitant>("healthy").await.expect_err("a timer is no local activity");
-    let noticed = matches!(error, WorkflowReplayError::Replay(WorkflowReplayFailure::Nondeterminism { .. }));
-    assert!(noticed, "{error}");
+    for scenario in SCENARIOS {
+        let error = replay::<changed::Hesitant>(scenario).await.expect_err("a timer is no local activity");
+        let noticed = matches!(error, WorkflowReplayError::Replay(WorkflowReplayFailure::Nondeterminism { .. }));
+        assert!(noticed, "{scenario}: {error}");
+    }
+}
+
+/// One failure opens a breaker for longer than any scenario takes.
+const BREAKERS: &str = "defaults: { fail_max: 1, reset_timeout: 60s, timeout: 2s }";
+
+/// The same, but the geocoder's questions wait for their breaker, which lets a probe through every second.
+const PATIENT: &str = "
+defaults: { fail_max: 1, reset_timeout: 60s, timeout: 2s }
+services:
+  nominatim: { reset_timeout: 1s, on_open: { wait_max: 6s } }
+";
+
+/// A company by its number alone: the second round of questions depends on what the first one teaches.
+fn by_number() -> Subject {
+    Subject { id: equinor().id, ..Subject::new(Country::new("NO")) }
+}
+
+async fn fault(bench: &Bench<'_>, source: &str, fault: &str) -> Result<(), Exit> {
+    bench.simulator.set_fault(source, fault).await.map_err(Exit::ours)
+}
+
+async fn all_down(bench: &Bench<'_>) -> Result<(), Exit> {
+    for source in bench.simulator.sources() {
+        fault(bench, source, "down").await?;
+    }
+    Ok(())
+}
+
+/// Investigates and keeps the history under the name of the scenario.
+async fn record(bench: &Bench<'_>, scenario: &str, subject: Subject) -> Result<Report, Exit> {
+    let investigation = bench.begin(subject).await?;
+    let report = investigation.report().await?;
+    keep(bench, scenario, investigation.id()).await?;
+    Ok(report)
+}
+
+async fn keep(bench: &Bench<'_>, scenario: &str, id: &str) -> Result<(), Exit> {
+    let json = export(&bench.client, id, None, None).await?;
+    fs::write(folder().join(format!("{scenario}.json")), json).map_err(Exit::ours)
+}
+
+fn status(report: &Report, source: &str) -> Option<Status> {
+    report.findings.iter().find(|finding| finding.source == source).map(|finding| finding.status)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "rewrites the saved histories; `make histories` runs it"]
+async fn record_the_histories() -> Result<(), Exit> {
+    let lab = Lab::start().await?;
+    lab.with_worker(BREAKERS, async |bench| {
+        let report = record(bench, "healthy", by_number()).await?;
+        assert_eq!(report.status, Overall::Complete, "{:#?}", report.coverage);
+        fault(bench, "no_brreg", "down").await?;
+        record(bench, "nothing_learnt", by_number()).await?;
+        Ok(())
+    })
+    .await?;
+    lab.with_worker(BREAKERS, async |bench| {
+        bench.simulator.clear_all().await.map_err(Exit::ours)?;
+        fault(bench, "tavily", "down").await?;
+        let report = record(bench, "opened_in_mid_flight", by_number()).await?;
+        assert_eq!(status(&report, "tavily"), Some(Status::Degraded));
+        assert!(bench.registry.breaker("tavily").view().retry_in.is_some(), "the breaker has not opened");
+        let report = record(bench, "one_open", by_number()).await?;
+        assert_eq!(status(&report, "tavily"), Some(Status::Degraded));
+        Ok(())
+    })
+    .await?;
+    lab.with_worker(BREAKERS, async |bench| {
+        all_down(bench).await?;
+        record(bench, "all_down", equinor()).await?;
+        let report = record(bench, "all_open", equinor()).await?;
+        assert!(report.asked().all(|finding| finding.status == Status::Degraded && finding.retry_at.is_some()));
+        bench.simulator.clear_all().await.map_err(Exit::ours)
+    })
+    .await?;
+    lab.with_worker(PATIENT, async |bench| {
+        fault(bench, "nominatim", "down").await?;
+        let report = record(bench, "waiting", equinor()).await?;
+        assert_eq!(status(&report, "nominatim"), Some(Status::Degraded));
+
+        bench.simulator.forget_calls();
+        let investigation = bench.begin(equinor()).await?;
+        let calls = || bench.simulator.calls("nominatim").map_or(0, |calls| calls.total);
+        eventually("it waits for the breaker", async || (calls() > 0).then_some(())).await;
+        bench.simulator.clear("nominatim").await.map_err(Exit::ours)?;
+        let report = investigation.report().await?;
+        assert_eq!(status(&report, "nominatim"), Some(Status::Complete));
+        keep(bench, "recovered", investigation.id()).await
+    })
+    .await?;
+    lab.stop().await;
+    Ok(())
 }

@@ -9,6 +9,7 @@ pub mod codec;
 pub mod connect;
 pub mod devserver;
 pub mod exit;
+pub mod history;
 pub mod report;
 pub mod run;
 pub mod stack;

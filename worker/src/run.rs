@@ -2,10 +2,13 @@
 
 use std::{net::SocketAddr, path::PathBuf, pin::pin, sync::Arc, time::Duration};
 
-use circuit_registry::{CircuitRegistry, Keeper, temporal::CircuitInterceptor};
+use circuit_registry::{
+    CircuitRegistry, Keeper,
+    temporal::{CircuitInterceptor, CircuitWorkflowInterceptor},
+};
 use osint_activities::activity::Activities;
 use temporalio_client::Client;
-use temporalio_sdk::{Worker, WorkerOptions};
+use temporalio_sdk::{Worker, WorkerOptions, workflow_interceptors::WorkflowInterceptorConstructor};
 use tokio::{
     signal::unix::{SignalKind, signal},
     sync::oneshot,
@@ -83,7 +86,7 @@ where
     let cannot = |error: &dyn std::fmt::Display| Exit::ours(format!("the worker cannot start: {error}"));
     let tuning = &settings.tuning;
     let (own_rate, queue_rate) = tuning.rates();
-    let options = WorkerOptions::new(settings.task_queue.as_str())
+    let mut options = WorkerOptions::new(settings.task_queue.as_str())
         .tuner(tuning.slots())
         .maybe_workflow_task_poller_behavior(tuning.workflow_polls())
         .maybe_activity_task_poller_behavior(tuning.activity_polls())
@@ -98,6 +101,7 @@ where
         .register_workflow::<InvestigationWorkflow>()
         .map_err(|error| cannot(&error))?
         .build();
+    options.register_workflow_interceptors(vec![workflow_interceptor()]);
     let mut worker = Worker::new(&runtime, client, options).map_err(|error| cannot(&error))?;
 
     let stop = worker.shutdown_handle();
@@ -129,6 +133,13 @@ where
     };
     kept.end().await;
     outcome.and_then(|value| ended.map(|()| value))
+}
+
+/// What workflows tell their activities: how much time a question has, so that one whose breaker makes it wait
+/// (`on_open: wait`) gives up while the report can still be on time. Replayers need it, too.
+#[must_use]
+pub fn workflow_interceptor() -> WorkflowInterceptorConstructor {
+    CircuitWorkflowInterceptor::new().constructor()
 }
 
 /// The keeper of the breakers' store, at work.

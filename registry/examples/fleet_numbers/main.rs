@@ -2,11 +2,10 @@
 //! dies and recovers. It prints one line for each promise and fails if one is not kept.
 //!
 //! ```text
-//! make fleet-numbers                  # all of it, about four minutes
-//! make fleet-numbers ARGS="deaths"    # a part
+//! cargo run --release -p circuit-registry --features redis --example fleet_numbers
 //! ```
 //!
-//! The parts are `calls`, `restore`, `deaths`, `outage` and `kills`.
+//! `calls`, `restore`, `outage` and `kills`, given as arguments, measure only that part.
 
 mod calls;
 mod fleet;
@@ -47,9 +46,6 @@ async fn measure() -> ExitCode {
     }
     if wanted("restore") {
         restore::measure(&mut report).await;
-    }
-    if wanted("deaths") {
-        fleet::deaths(&mut report).await;
     }
     if wanted("outage") {
         fleet::outage(&mut report).await;

@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, io::stdout, path::PathBuf};
 
 use circuit_registry::{
     BreakersConfig,
-    policy::{LimitScope, Mode, Policy, Span},
+    policy::{Mode, Policy, Span},
 };
 use clap::Args;
 use osint_activities::catalog::sources;
@@ -99,8 +99,7 @@ fn extras(policy: &Policy) -> String {
         extras.push(format!("{} at once", bulkhead.max_concurrent));
     }
     if let Some(rate) = policy.rate_limit {
-        let whose = if rate.scope == LimitScope::Fleet { " in the fleet" } else { "" };
-        extras.push(format!("{} per {:?}{whose}", rate.limit, rate.per));
+        extras.push(format!("{} per {:?}", rate.limit, rate.per));
     }
     if policy.half_open.permits.get() > 1 {
         extras.push(format!("{} probes", policy.half_open.permits));

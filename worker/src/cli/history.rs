@@ -3,14 +3,12 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use temporalio_client::{
-    NamespacedClient, WorkflowExecutionInfo, WorkflowFetchHistoryOptions, WorkflowHistoryError,
-    errors::WorkflowInteractionError,
-};
 
 use crate::{
+    codec::Codec,
     connect::{Target, connect},
     exit::Exit,
+    history::export,
 };
 
 /// Subcommands of `osint history`.
@@ -23,7 +21,9 @@ pub(super) enum History {
 /// Arguments of `osint history export`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The JSON is the Rust SDK's own dialect; `temporal workflow show -o json` writes another, which its replayer does not read.")]
+The JSON is the Rust SDK's own dialect; `temporal workflow show -o json` writes another, which its replayer does not read.
+What is encrypted on the server stays encrypted in the file: replaying it takes the key. With --decrypt the file says whom the
+investigation was about.")]
 pub(super) struct Export {
     /// Id of the workflow
     workflow_id: String,
@@ -33,6 +33,9 @@ pub(super) struct Export {
     /// File to write; without it, standard output
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+    /// Decrypt with the keys in OSINT_CODEC_KEY or OSINT_CODEC_KEY_FILE
+    #[arg(long)]
+    decrypt: bool,
     #[command(flatten)]
     target: Target,
 }
@@ -40,29 +43,13 @@ pub(super) struct Export {
 impl History {
     /// Fetches and writes the history.
     pub(super) async fn run(self) -> Result<(), Exit> {
-        let Self::Export(Export { workflow_id, run_id, output, target }) = self;
+        let Self::Export(Export { workflow_id, run_id, output, decrypt, target }) = self;
+        let keys = if decrypt { Some(Codec::from_env()?) } else { None };
         let client = connect(&target).await?;
-        let info = WorkflowExecutionInfo::builder()
-            .namespace(client.namespace())
-            .workflow_id(workflow_id.as_str())
-            .maybe_run_id(run_id)
-            .build();
-        let handle = info.bind_untyped(client);
-        let json = handle.fetch_history(WorkflowFetchHistoryOptions::default()).to_json().await;
-        let json = json.map_err(|error| unreadable(&workflow_id, &error))?;
+        let json = export(&client, &workflow_id, run_id, keys.as_ref()).await?;
         let Some(file) = output else {
             return super::print(&String::from_utf8_lossy(&json));
         };
         std::fs::write(&file, json).map_err(|error| Exit::user(format!("cannot write {}: {error}", file.display())))
-    }
-}
-
-fn unreadable(id: &str, error: &WorkflowHistoryError) -> Exit {
-    match error {
-        WorkflowHistoryError::Fetch(WorkflowInteractionError::NotFound(_)) => {
-            Exit::user(format!("there is no workflow '{id}' in this namespace"))
-                .hint("`temporal workflow list` shows those that there are")
-        }
-        other => Exit::ours(format!("the history of '{id}' cannot be read: {other}")),
     }
 }
