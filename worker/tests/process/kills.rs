@@ -1,0 +1,34 @@
+//! Killed without a word, at random points, again and again: every investigation still ends with a report.
+
+use std::{collections::hash_map::RandomState, hash::BuildHasher, time::Duration};
+
+use tokio::time::sleep;
+
+use crate::site::Site;
+
+const KILLS: u64 = 20;
+
+/// A worker lives at most this long: less than it takes to start, and enough for a whole investigation.
+const LIFE_MS: u64 = 1_500;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_investigation_survives_twenty_kills() {
+    let site = Site::start("defaults: { fail_max: 1000, timeout: 5s }", None).await;
+    let chance = RandomState::new();
+    let mut investigations = Vec::new();
+    for kill in 0..KILLS {
+        investigations.push(site.investigate().await);
+        let worker = site.begin(&[]).await;
+        sleep(Duration::from_millis(chance.hash_one(kill) % LIFE_MS)).await;
+        worker.kill().await;
+    }
+    let last = site.worker(&[]).await;
+    let reports = futures::future::join_all(investigations.iter().map(|each| each.report())).await;
+    let questions = reports[0].as_ref().map(|report| report.findings.len());
+    for (report, investigation) in reports.iter().zip(&investigations) {
+        let report = report.as_ref().unwrap_or_else(|error| panic!("{}: {error}", investigation.id()));
+        assert_eq!(Ok(report.findings.len()), questions, "{} has lost findings", investigation.id());
+    }
+    drop(last);
+    site.stop().await;
+}

@@ -1,0 +1,172 @@
+//! A place for workers: a server, sources, a file of thresholds and a folder.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    future::Future,
+    process::{Output, Stdio},
+    time::Duration,
+};
+
+use osint_activities::model::{Country, Subject};
+use osint_worker::{codec::Codec, devserver::DevServerOptions, run::TASK_QUEUE, stack::Stack, starter::Investigation};
+use serde_json::Value;
+use temporalio_client::Client;
+use tokio::{
+    io::{AsyncBufReadExt, AsyncReadExt, BufReader},
+    process::{Child, ChildStderr, Command},
+    time::{Instant, sleep},
+};
+
+/// Far beyond what a loaded machine needs; it only keeps a broken test from hanging.
+const LIMIT: Duration = Duration::from_secs(240);
+
+/// Looks until there is a value.
+pub(crate) async fn eventually<T, F>(what: &str, mut look: impl FnMut() -> F) -> T
+where
+    F: Future<Output = Option<T>>,
+{
+    let limit = Instant::now() + LIMIT;
+    loop {
+        if let Some(value) = look().await {
+            return value;
+        }
+        assert!(Instant::now() < limit, "waited {LIMIT:?} in vain: {what}");
+        sleep(Duration::from_millis(20)).await;
+    }
+}
+
+/// A large listed company.
+pub(crate) fn equinor() -> Subject {
+    Subject {
+        id: Some("923609016".to_owned()),
+        name: Some("Equinor ASA".to_owned()),
+        address: Some("Forusbeen 50, 4035 Stavanger".to_owned()),
+        ..Subject::new(Country::new("NO"))
+    }
+}
+
+/// The command line, with nothing of this process's environment but what `variables` say.
+pub(crate) fn osint(variables: &BTreeMap<String, String>) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_osint"));
+    command.env_clear().envs(variables).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.kill_on_drop(true);
+    command
+}
+
+/// Variables from pairs.
+pub(crate) fn variables(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
+    pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+}
+
+/// Standard output and standard error.
+pub(crate) fn words(output: &Output) -> String {
+    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}
+
+/// The place.
+pub(crate) struct Site {
+    pub(crate) stack: Stack,
+    pub(crate) client: Client,
+    pub(crate) variables: BTreeMap<String, String>,
+    folder: tempfile::TempDir,
+}
+
+impl Site {
+    /// Starts the server and the sources. Its client and its workers hold `keys`.
+    pub(crate) async fn start(breakers: &str, keys: Option<&str>) -> Self {
+        let codec: Codec = keys.map(|keys| keys.parse().unwrap()).unwrap_or_default();
+        let options = DevServerOptions { converter: codec.converter(), ..DevServerOptions::default() };
+        let stack = Stack::start(options, &[]).await.unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let (thresholds, state) = (folder.path().join("breakers.yaml"), folder.path().join("breakers.state"));
+        fs::write(&thresholds, breakers).unwrap();
+        let mut variables = variables(&[
+            ("TEMPORAL_ADDRESS", &stack.server.address()),
+            ("OSINT_ADMIN", "127.0.0.1:0"),
+            ("OSINT_CONFIG", &thresholds.display().to_string()),
+            ("OSINT_STORE", &format!("file:{}", state.display())),
+        ]);
+        variables.extend(stack.simulator.env().into_iter().chain(stack.simulator.credentials()));
+        variables.extend(keys.map(|keys| ("OSINT_CODEC_KEY".to_owned(), keys.to_owned())));
+        let client = stack.server.client().await.unwrap();
+        Self { stack, client, variables, folder }
+    }
+
+    /// Runs a worker with some variables more, and waits until it takes tasks.
+    pub(crate) async fn worker(&self, more: &[(&str, &str)]) -> Worker {
+        let worker = self.begin(more).await;
+        eventually("the worker is ready", async || worker.page("ready").await.filter(|(status, _)| *status == 200))
+            .await;
+        worker
+    }
+
+    /// The same without waiting for more than its first words.
+    pub(crate) async fn begin(&self, more: &[(&str, &str)]) -> Worker {
+        let mut child = osint(&self.variables).envs(more.iter().copied()).arg("worker").spawn().unwrap();
+        let mut words = BufReader::new(child.stderr.take().unwrap());
+        let (mut said, mut admin) = (String::new(), None);
+        while admin.is_none() {
+            assert!(words.read_line(&mut said).await.unwrap() > 0, "the worker has ended: {said}");
+            admin = said.rsplit_once("http://").map(|(_, address)| address.trim().to_owned());
+        }
+        Worker { child, words, admin: admin.unwrap() }
+    }
+
+    /// Begins an investigation.
+    pub(crate) async fn investigate(&self) -> Investigation {
+        Investigation::start(&self.client, TASK_QUEUE, equinor()).await.unwrap()
+    }
+
+    /// How often a source has been called.
+    pub(crate) fn calls(&self, source: &str) -> u64 {
+        self.stack.simulator.calls(source).unwrap().total
+    }
+
+    pub(crate) async fn stop(self) {
+        self.stack.stop().await;
+        drop(self.folder);
+    }
+}
+
+/// A worker process; dropping it kills it.
+pub(crate) struct Worker {
+    child: Child,
+    words: BufReader<ChildStderr>,
+    admin: String,
+}
+
+impl Worker {
+    /// Status and body of a page of its admin server; `None` if nobody answers.
+    pub(crate) async fn page(&self, page: &str) -> Option<(u16, String)> {
+        let http = reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(10)).build().ok()?;
+        let answer = http.get(format!("http://{}/{page}", self.admin)).send().await.ok()?;
+        Some((answer.status().as_u16(), answer.text().await.ok()?))
+    }
+
+    /// The state of a breaker, such as `open`.
+    pub(crate) async fn breaker(&self, service: &str) -> Option<String> {
+        let (_, page) = self.page("breakers").await?;
+        let list: Vec<Value> = serde_json::from_str(&page).ok()?;
+        let breaker = list.iter().find(|breaker| breaker["service"] == service)?;
+        breaker["state"].as_str().map(str::to_owned)
+    }
+
+    /// Sends a signal.
+    pub(crate) async fn signal(&self, name: &str) {
+        let id = self.child.id().expect("still running").to_string();
+        assert!(Command::new("kill").args(["-s", name, &id]).status().await.unwrap().success());
+    }
+
+    /// Waits for its end: the exit code, and what it said since its first words.
+    pub(crate) async fn ended(mut self) -> (Option<i32>, String) {
+        let mut said = String::new();
+        self.words.read_to_string(&mut said).await.unwrap();
+        (self.child.wait().await.unwrap().code(), said)
+    }
+
+    /// Kills it at once.
+    pub(crate) async fn kill(mut self) {
+        self.child.kill().await.unwrap();
+    }
+}
