@@ -13,7 +13,7 @@ LOCKED := --locked
 
 .PHONY: help
 help: ## list the chores
-	@awk -F ':.*## ' '/^##@/ { printf "\n%s\n", substr($$0, 5) } /^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^##@/ { printf "\n%s\n", substr($$0, 5) } /^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 ##@ Try it
 
@@ -62,8 +62,13 @@ histories: cargo-there ## record the histories that the replay tests read again
 ##@ Compare it
 
 .PHONY: bench
-bench: cargo-there ## the speed of the breaker beside the published crates
+bench: cargo-there ## the speed of the breaker beside the published crates (ARGS=… for criterion), then fleet-numbers
 	$(CARGO) bench $(LOCKED) -p breaker-conformance $(ARGS)
+	@$(MAKE) fleet-numbers ARGS=
+
+.PHONY: fleet-numbers
+fleet-numbers: cargo-there ## what docs/fleet.md promises, measured with a real Redis and eight processes (ARGS="calls restore deaths outage kills")
+	@export REDIS_SERVER="$$(scripts/tools redis-server)" && exec $(CARGO) run $(LOCKED) --release -p circuit-registry --features redis --example fleet_numbers -- $(ARGS)
 
 .PHONY: conformance
 conformance: cargo-there ## the cases of the breaker's semantics, ours beside the published crates (ARGS=docs/conformance.md)

@@ -13,7 +13,7 @@ use temporalio_sdk::activities::{
 };
 
 use crate::{
-    cache::Answers,
+    cache::{Answers, Files},
     catalog::{self, Entry},
     client::Client,
     model::{Ask, Finding, Job},
@@ -49,6 +49,7 @@ pub struct Activities {
     registry: CircuitRegistry,
     client: Client,
     answers: Answers,
+    files: Files,
 }
 
 impl Activities {
@@ -56,7 +57,8 @@ impl Activities {
     #[must_use]
     pub fn new(registry: CircuitRegistry, client: Client) -> Self {
         let answers = Answers::new(client.settings().cache());
-        Self { registry, client, answers }
+        let files = Files::new(client.settings().cache());
+        Self { registry, client, answers, files }
     }
 
     async fn run(&self, entry: Entry, ctx: &ActivityContext, mut ask: Ask) -> Result<Finding, ActivityError> {

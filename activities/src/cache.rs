@@ -8,6 +8,8 @@
 //! Only whole answers are kept. They are bounded in number and size, in memory and, where `OSINT_CACHE` names one, in a
 //! folder that outlives the process and that several workers may share. Answers name people; names of files do not.
 
+mod files;
+
 use std::{
     collections::{HashMap, VecDeque},
     io,
@@ -28,6 +30,8 @@ use crate::{
     flow::Answer,
     model::{Facts, Status, Subject},
 };
+
+pub use files::{Copy, Files, Place, sha256};
 
 /// An answer that takes more than this, written as JSON, is not kept.
 const LARGEST: usize = 1_000_000;
@@ -144,7 +148,7 @@ impl Answers {
             if nth.is_multiple_of(SWEEP) {
                 sweep(&folder)?;
             }
-            write(&folder, &key.file(), nth, &bytes)
+            store(&folder.join(key.file()), &bytes)
         };
         if let Ok(Err(error)) = tokio::task::spawn_blocking(work).await {
             tracing::warn!(%error, "an answer could not be kept in the folder");
@@ -185,28 +189,37 @@ impl Memory {
     }
 }
 
-/// Writes beside the place and moves it there, so that nobody reads half an answer. For the owner's eyes only.
-fn write(folder: &Path, name: &str, nth: usize, bytes: &[u8]) -> io::Result<()> {
-    let beside = folder.join(format!("{name}.{}.{nth}", std::process::id()));
+/// Writes beside the place and moves it there, so that nobody reads half of it. For the owner's eyes only.
+fn store(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    static NTH: AtomicUsize = AtomicUsize::new(0);
+    if let Some(folder) = path.parent() {
+        make(folder)?;
+    }
+    let nth = NTH.fetch_add(1, Ordering::Relaxed);
+    let beside = PathBuf::from(format!("{}.{}.{nth}", path.display(), std::process::id()));
     let mut options = std::fs::OpenOptions::new();
     options.write(true).create(true).truncate(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     io::Write::write_all(&mut options.open(&beside)?, bytes)?;
-    std::fs::rename(&beside, folder.join(name))
+    std::fs::rename(&beside, path)
 }
 
-/// Makes the folder, or takes out what is too old or too much.
-fn sweep(folder: &Path) -> io::Result<()> {
+fn make(folder: &Path) -> io::Result<()> {
     let mut builder = std::fs::DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder)?;
+    builder.create(folder)
+}
+
+/// Takes out what is too old or too much.
+fn sweep(folder: &Path) -> io::Result<()> {
     let ours = |path: &Path| {
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         name.len() > 64 && name.is_char_boundary(64) && name[..64].bytes().all(|b| b.is_ascii_hexdigit())
     };
+    make(folder)?;
     let mut files: Vec<(SystemTime, PathBuf)> = std::fs::read_dir(folder)?
         .filter_map(|entry| {
             let entry = entry.ok()?;

@@ -22,11 +22,15 @@ static SOURCES: &[&Source] = &[
     &source::cz_ubo::SOURCE,
     &source::nbb::SOURCE,
     &source::fi_ytj::SOURCE,
+    &source::fr_insee::SOURCE,
+    &source::fr_inpi::SOURCE,
+    &source::fr_bodacc::SOURCE,
     &source::ro_anaf::SOURCE,
     &source::ch_zefix::SOURCE,
     &source::nominatim::SOURCE,
     &source::tavily::SOURCE,
     &source::opensanctions::SOURCE,
+    &source::eba_register::SOURCE,
     &source::peppol_directory::SOURCE,
     &source::peppol_verify::SOURCE,
 ];
@@ -37,6 +41,7 @@ static STAND_INS: &[&Source] = &[
     &source::vatsense::SOURCE,
     &source::nbb_official::SOURCE,
     &source::ch_zefix::OFFICIAL,
+    &source::recherche_entreprises::SOURCE,
 ];
 
 /// An operation together with the source it belongs to.

@@ -10,7 +10,7 @@ mod reply;
 mod request;
 mod settings;
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use reqwest::{Url, header, redirect};
 use secrecy::ExposeSecret;
@@ -18,6 +18,7 @@ use secrecy::ExposeSecret;
 use crate::{
     catalog::{Auth, Base, Source},
     classify::{Class, Trouble},
+    flow::Tokens,
 };
 
 pub use reply::Reply;
@@ -44,6 +45,7 @@ pub struct Client {
     inside: reqwest::Client,
     names: guard::Names,
     settings: Settings,
+    tokens: Arc<Tokens>,
 }
 
 /// Where a request goes.
@@ -84,6 +86,7 @@ impl Client {
             inside: builder(names.clone()).no_proxy().build()?,
             names,
             settings,
+            tokens: Arc::default(),
         })
     }
 
@@ -99,6 +102,12 @@ impl Client {
             Ok(true) => Err(guard::Refusal::Private),
             Ok(false) | Err(_) => Ok(url),
         }
+    }
+
+    /// What log-ins have brought.
+    #[must_use]
+    pub fn tokens(&self) -> &Tokens {
+        &self.tokens
     }
 
     /// The settings it was made with.

@@ -2,6 +2,7 @@
 //!
 //! A flow knows neither breakers nor credentials nor the workflow. It asks through its [`Session`], which does.
 
+mod login;
 mod session;
 
 use circuit_registry::CallError;
@@ -16,6 +17,7 @@ use crate::{
     model::{Facts, Job, Status, Subject},
 };
 
+pub use login::{LogIn, Tokens};
 pub use session::{Keeper, Session};
 
 /// Why a step has no answer: a breaker did not let it through, it took too long, or the upstream's own trouble.

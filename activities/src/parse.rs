@@ -3,6 +3,7 @@
 pub mod date;
 pub mod json;
 pub mod soap;
+pub mod stream;
 pub mod xml;
 
 #[cfg(test)]

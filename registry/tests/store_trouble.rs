@@ -239,3 +239,22 @@ async fn what_cannot_be_used_is_logged_once_and_the_rest_is_restored() {
     assert_eq!(kept.registry.breaker("newer").view().state, State::Open);
     assert_eq!(log.lines(&["WARN", "starts closed"]).len(), 0, "{:?}", log.lines(&["WARN"]));
 }
+
+#[tokio::test]
+async fn more_breakers_than_there_may_be_are_logged_once() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("breakers.state");
+    {
+        let kept = Kept::start(&path, YAML).await;
+        for i in 0..8 {
+            kept.fail(&format!("dynamic-{i}"), 3).await;
+        }
+        kept.registry.breaker("dynamic-7").stored().await.expect("stored");
+    }
+    let (log, _guard) = Log::listen();
+    let kept = Kept::start(&path, &format!("names: {{ max_dynamic: 5 }}\n{YAML}")).await;
+    let open = kept.registry.views().iter().filter(|view| view.state == State::Open).count();
+    assert_eq!(open, 5);
+    assert_eq!(log.lines(&["WARN", "max_dynamic", "too_many=3"]).len(), 1, "{:?}", log.lines(&["WARN"]));
+    assert_eq!(log.lines(&["INFO", "breakers restored", "restored=5"]).len(), 1);
+}

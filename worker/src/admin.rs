@@ -6,6 +6,9 @@
 //! | `/live` | 200 while the task that runs the worker is turning, else 503: restart it |
 //! | `/ready` | 200 while this worker takes tasks from a server that answers, else 503 with the reasons |
 //! | `/breakers` | a list of all breakers as JSON |
+//! | `POST /breakers/NAME` | overrules a breaker, from this machine only: see [`orders`] |
+
+pub mod orders;
 
 use std::{
     net::SocketAddr,
@@ -111,7 +114,7 @@ impl Admin {
         let unusable = |error: std::io::Error| port_error(address.port(), &error);
         let listener = TcpListener::bind(address).await.map_err(unusable)?;
         let address = listener.local_addr().map_err(unusable)?;
-        let router = router(view);
+        let router = router(view).into_make_service_with_connect_info::<SocketAddr>();
         let task = tokio::spawn(async move {
             if let Err(error) = axum::serve(listener, router).await {
                 tracing::error!(%error, "the admin server has ended");
@@ -134,12 +137,14 @@ impl Drop for Admin {
 }
 
 fn router(view: View) -> Router {
+    let orders = orders::router(view.registry.clone());
     Router::new()
         .route("/metrics", get(metrics))
         .route("/live", get(live))
         .route("/ready", get(ready))
         .route("/breakers", get(breakers))
         .with_state(view)
+        .merge(orders)
 }
 
 async fn metrics(State(view): State<View>) -> Response {

@@ -69,7 +69,7 @@ impl Activities {
             return Ok(Finding { attempts: 0, ..measured(finding) });
         }
         let stale = self.registry.breaker(source.breaker).policy().cache_max_age;
-        let session = Session::new(&self.registry, &self.client, source, operation, ask);
+        let session = Session::new(&self.registry, &self.client, &self.files, source, operation, ask);
         let session = match keeper {
             Some(keeper) => session.keeping(keeper),
             None => session,

@@ -1,5 +1,6 @@
 //! The engine against the simulator: real sockets, real breakers, no workflow.
 
+mod eba_register;
 mod kept;
 mod matrix;
 mod northdata;
@@ -117,7 +118,10 @@ async fn a_healthy_investigation_answers_every_operation_that_applies() {
         subject("FI", "0112038-9", "Nokia Oyj"),
         subject("DE", "HRB 6684 Muenchen", "Siemens AG"),
         subject("BE", "0202239951", "PROXIMUS"),
+        subject("BE", "0403199702", "BNP Paribas Fortis"),
         subject("EE", "12417834", "Bolt Technology OÜ"),
+        subject("FR", "552032534", "DANONE"),
+        subject("FR", "999000201", "EXEMPLE EN LIQUIDATION"),
         subject("RO", "14399840", "DANTE INTERNATIONAL SA"),
         subject("CH", "CHE191546434", "Swiss Re AG"),
     ];
@@ -417,4 +421,17 @@ async fn not_found_and_withdrawn_are_answers() {
     let failed = bench.run("cz_ares.entity", &subject("CZ", "27082440", "")).await.expect_err("a moved endpoint");
     assert_eq!(failed.lack.reason, Reason::Declined);
     assert_eq!(bench.state("cz_ares"), State::Closed);
+}
+
+#[tokio::test]
+async fn a_token_that_wears_out_costs_one_log_in_however_many_find_it_so() {
+    let bench = Bench::new().await;
+    bench.fault("fr_inpi", "token_expires:2").await;
+    let danone = subject("FR", "552032534", "DANONE");
+    let run = async || bench.run("fr_inpi.company", &danone).await.expect("a finding").status;
+    assert_eq!((run().await, run().await), (Status::Complete, Status::Complete));
+    assert_eq!(tokio::join!(run(), run()), (Status::Complete, Status::Complete));
+    let calls = bench.simulator.calls("fr_inpi").expect("calls");
+    assert_eq!((calls.counters["logins"], calls.operations["company"]), (2, 6), "two calls found it worn out");
+    assert_eq!(bench.registry.breaker("fr_inpi").view().consecutive_failures, 0);
 }

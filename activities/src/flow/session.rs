@@ -11,6 +11,7 @@ use jiff::Timestamp;
 
 use super::{Answer, Flow, Stop};
 use crate::{
+    cache::Files,
     catalog::{Operation, Source},
     classify::{Class, Scope, Trouble, judge},
     client::{Client, Reply, Request},
@@ -31,6 +32,7 @@ pub type Keeper<'a> = &'a (dyn Fn(Job) -> BoxFuture<'a, ()> + Send + Sync);
 pub struct Session<'a> {
     registry: &'a CircuitRegistry,
     client: &'a Client,
+    files: &'a Files,
     source: &'static Source,
     operation: &'static Operation,
     ask: &'a Ask,
@@ -45,11 +47,12 @@ impl<'a> Session<'a> {
     pub const fn new(
         registry: &'a CircuitRegistry,
         client: &'a Client,
+        files: &'a Files,
         source: &'static Source,
         operation: &'static Operation,
         ask: &'a Ask,
     ) -> Self {
-        Self { registry, client, source, operation, ask, keeper: None, begun: AtomicBool::new(false) }
+        Self { registry, client, files, source, operation, ask, keeper: None, begun: AtomicBool::new(false) }
     }
 
     /// The same, with somewhere to keep jobs.
@@ -65,6 +68,7 @@ impl<'a> Session<'a> {
         Session {
             registry: self.registry,
             client: self.client,
+            files: self.files,
             source,
             operation: self.operation,
             ask: self.ask,
@@ -96,6 +100,18 @@ impl<'a> Session<'a> {
     pub async fn pause(&self, wait: Duration) {
         let wait = if cfg!(test) { wait / 1000 } else { wait };
         tokio::time::sleep(wait).await;
+    }
+
+    /// The name of the source that is asked.
+    #[must_use]
+    pub const fn source_name(&self) -> &'static str {
+        self.source.name
+    }
+
+    /// The last good copies of files that sources publish as a whole.
+    #[must_use]
+    pub const fn files(&self) -> &'a Files {
+        self.files
     }
 
     /// Remembers a job that was just started.

@@ -19,14 +19,7 @@ pub struct Node<'a>(Option<&'a Value>);
 /// # Errors
 /// An outage, if it is a page or was cut short; a bad shape if it is neither that nor JSON.
 pub fn parse(body: &[u8]) -> Result<Value, Trouble> {
-    let first = body.iter().find(|byte| !byte.is_ascii_whitespace());
-    match first {
-        None => return Err(Trouble::unavailable("answered nothing at all")),
-        Some(b'<') => {
-            return Err(Trouble::unavailable("answered a page where data was promised: an outage or a block"));
-        }
-        Some(_) => {}
-    }
+    begins_as_data(body)?;
     serde_json::from_slice(body).or_else(|error| {
         if error.is_eof() {
             return Err(Trouble::unavailable("broke off its answer"));
@@ -41,6 +34,18 @@ pub fn parse(body: &[u8]) -> Result<Value, Trouble> {
             }
         })
     })
+}
+
+/// Whether a body begins as data may begin.
+///
+/// # Errors
+/// An outage, if there is nothing in it or a page.
+pub fn begins_as_data(body: &[u8]) -> Result<(), Trouble> {
+    match body.iter().find(|byte| !byte.is_ascii_whitespace()) {
+        None => Err(Trouble::unavailable("answered nothing at all")),
+        Some(b'<') => Err(Trouble::unavailable("answered a page where data was promised: an outage or a block")),
+        Some(_) => Ok(()),
+    }
 }
 
 impl<'a> Node<'a> {
@@ -131,10 +136,26 @@ impl<'a> Node<'a> {
         items.iter().map(Node::root)
     }
 
+    /// The members of an object with their names.
+    pub fn members(self) -> impl Iterator<Item = (&'a str, Node<'a>)> {
+        let members = self.0.and_then(Value::as_object);
+        members.into_iter().flatten().map(|(name, value)| (name.as_str(), Node::root(value)))
+    }
+
     /// The texts of a list.
     #[must_use]
     pub fn texts(self) -> Vec<String> {
         self.items().filter_map(Self::text).collect()
+    }
+
+    /// The document inside a string, as some sources nest one; a part that is no string is what it is. `None` if the string
+    /// is no JSON.
+    #[must_use]
+    pub fn unwrapped(self) -> Option<Value> {
+        match self.0? {
+            Value::String(text) => serde_json::from_str(text).ok(),
+            other => Some(other.clone()),
+        }
     }
 
     /// The texts of these members on one line, as of the parts of a street; `None` if there are none.

@@ -13,35 +13,82 @@ use crate::{
 
 const WORKERS: usize = 8;
 const INTERVALS: usize = 10;
+const DEATHS: usize = 10;
 const KILLS: usize = 50;
 
 /// Snapshots are stored at most this much later than what they say.
 const COALESCE: Duration = Duration::from_millis(250);
 
+/// Upstreams that die under constant load, once for a fleet and once for a single process with as many callers: what each costs.
+pub(crate) async fn deaths(report: &mut Report) {
+    for (processes, callers) in [(1, WORKERS * CALLERS), (WORKERS, CALLERS)] {
+        let (server, upstream) = (Server::start().await, Upstream::start().await);
+        let start = || Worker::start(&server.address(), upstream.port, callers);
+        let workers: Vec<_> = (0..processes).map(|_| start()).collect();
+        sleep(Duration::from_secs(2)).await;
+        let (mut received, mut beyond, mut late, mut spread) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        for _ in 0..DEATHS {
+            upstream.die();
+            sleep(INTERVAL / 2).await;
+            let death = upstream.death();
+            let (enough, in_flight) = death.enough.expect("it failed often enough");
+            let after: Vec<_> = death.asked.iter().filter(|at| **at > enough).collect();
+            let last = after.iter().max().map_or(Duration::ZERO, |last| **last - enough);
+            received.push(death.asked.len());
+            beyond.push(death.asked.len().saturating_sub(FAIL_MAX + in_flight));
+            late.push(after.len());
+            spread.push(last.as_micros() as usize);
+            workers.iter().for_each(|worker| drop(worker.said()));
+            upstream.recover();
+            all_closed(&workers).await;
+            sleep(INTERVAL / 2).await;
+        }
+        let who = format!("{processes} x {callers} callers, {DEATHS} deaths");
+        let what = format!("{who}: calls received");
+        let within = |most: usize| received.iter().all(|calls| *calls <= most);
+        let most = FAIL_MAX + WORKERS * CALLERS;
+        report.line(&what, &middle_and_most(&mut received.clone()), &format!("at most 5 + 32 callers"), within(most));
+        let what = format!("{who}: beyond 5 + those in flight at failure 5");
+        let kept = beyond.iter().all(|calls| *calls == 0);
+        report.line(&what, &middle_and_most(&mut beyond), "none", kept);
+        let what = format!("{who}: begun after failure 5 was answered");
+        let promised = format!("within {} us, while the news spread", middle_and_most(&mut spread));
+        report.line(&what, &middle_and_most(&mut late), &promised, true);
+    }
+}
+
+/// Half are no more than the first, and all no more than the second.
+fn middle_and_most(values: &mut [usize]) -> String {
+    values.sort_unstable();
+    format!("{} / {}", values[values.len() / 2], values[values.len() - 1])
+}
+
+/// Waits until each worker has said that it is closed. How many have not.
+async fn all_closed(workers: &[Worker]) -> usize {
+    let start = Instant::now();
+    let mut open = vec![true; workers.len()];
+    while open.contains(&true) && start.elapsed() < PATIENCE {
+        sleep(Duration::from_millis(20)).await;
+        for (worker, open) in workers.iter().zip(&mut open) {
+            *open &= last(&worker.said(), "closed").is_none();
+        }
+    }
+    open.into_iter().filter(|open| *open).count()
+}
+
 /// One upstream dies under constant load, stays dead for ten intervals and recovers.
 pub(crate) async fn outage(report: &mut Report) {
     let (server, upstream) = (Server::start().await, Upstream::start().await);
-    let workers: Vec<_> = (0..WORKERS).map(|_| Worker::start(&server.address(), upstream.port)).collect();
+    let workers: Vec<_> = (0..WORKERS).map(|_| Worker::start(&server.address(), upstream.port, CALLERS)).collect();
     sleep(Duration::from_secs(2)).await;
     let start = Instant::now();
     upstream.die();
     sleep(INTERVAL / 2).await;
-    let first = upstream.asked();
-    let most = FAIL_MAX + WORKERS * CALLERS;
-    let what = format!("{WORKERS} workers, calls to an upstream that dies");
-    let promised = format!("at most {FAIL_MAX} + 1 in flight of each of {} callers", WORKERS * CALLERS);
-    report.line(&what, &first.len().to_string(), &promised, first.len() <= most);
-    let enough = upstream.enough().unwrap_or(start);
-    let late = first.iter().filter(|at| **at > enough).count();
-    let spread = first.last().map_or(Duration::ZERO, |last| last.saturating_duration_since(enough));
-    let what = format!("of them begun after failure {FAIL_MAX} was answered");
-    let promised = format!("while the news spread, for {:.1} ms", spread.as_secs_f64() * 1e3);
-    report.line(&what, &late.to_string(), &promised, spread <= Duration::from_millis(100));
-    let at_first = first.len();
+    let at_first = upstream.death().asked.len();
 
     // Probes come when the opening of before is over: count them by the gaps between them.
     sleep(start + INTERVAL * (INTERVALS as u32 + 1) - Instant::now()).await;
-    let probes = upstream.asked().split_off(at_first);
+    let probes = upstream.death().asked.split_off(at_first);
     let closest = probes.windows(2).map(|pair| pair[1] - pair[0]).min().unwrap_or_default();
     let what = format!("probes of the whole fleet in {:.1} s", (Instant::now() - start).as_secs_f64());
     let kept = probes.len() <= INTERVALS && probes.len() + 1 >= INTERVALS && closest >= INTERVAL;
@@ -68,7 +115,7 @@ pub(crate) async fn outage(report: &mut Report) {
 /// Random workers are killed under load, while the upstream comes and goes.
 pub(crate) async fn kills(report: &mut Report) {
     let (server, upstream) = (Server::start().await, Upstream::start().await);
-    let mut workers: Vec<_> = (0..WORKERS).map(|_| Worker::start(&server.address(), upstream.port)).collect();
+    let mut workers: Vec<_> = (0..WORKERS).map(|_| Worker::start(&server.address(), upstream.port, CALLERS)).collect();
     let mut known = BTreeSet::new();
     let mut draw = 0x9E37_79B9_7F4A_7C15_u64;
     upstream.die();
@@ -86,9 +133,9 @@ pub(crate) async fn kills(report: &mut Report) {
                 known.insert(name.to_owned());
             }
         }
-        workers.push(Worker::start(&server.address(), upstream.port));
+        workers.push(Worker::start(&server.address(), upstream.port, CALLERS));
     }
-    let asked = upstream.asked();
+    let asked = upstream.death().asked;
     let gaps = asked.windows(2).map(|pair| pair[1] - pair[0]);
     let longest = gaps.max().unwrap_or_default().max(Instant::now() - asked.last().copied().unwrap_or(start));
     let most = INTERVAL + LEASE + Duration::from_millis(500);
@@ -99,7 +146,7 @@ pub(crate) async fn kills(report: &mut Report) {
     let other = registry(
         CircuitRegistry::builder(),
         &server.address(),
-        "fleet: share\ndefaults: { fail_max: 1, reset_timeout: 1h }",
+        "fleet: share\nnames: { max_dynamic: 100000 }\ndefaults: { fail_max: 1, reset_timeout: 1h }",
     );
     let _keeper = other.restore().await;
     let lost = known.iter().filter(|name| other.breaker(name).view().state != State::Open).count();
@@ -109,14 +156,7 @@ pub(crate) async fn kills(report: &mut Report) {
     workers.iter().for_each(|worker| drop(worker.said()));
     upstream.recover();
     let recovered = Instant::now();
-    let mut open: Vec<_> = workers.iter().map(|_| true).collect();
-    while open.contains(&true) && recovered.elapsed() < PATIENCE {
-        sleep(Duration::from_millis(20)).await;
-        for (worker, open) in workers.iter().zip(&mut open) {
-            *open &= last(&worker.said(), "closed").is_none();
-        }
-    }
-    let stuck = open.iter().filter(|open| **open).count();
+    let stuck = all_closed(&workers).await;
     let what = format!("breakers still open {:.1} s after the recovery", recovered.elapsed().as_secs_f64());
     report.line(&what, &stuck.to_string(), "none", stuck == 0);
 }

@@ -2,10 +2,11 @@
 //! dies and recovers. It prints one line for each promise and fails if one is not kept.
 //!
 //! ```text
-//! cargo run --release -p circuit-registry --features redis --example fleet_numbers
+//! make fleet-numbers                  # all of it, about four minutes
+//! make fleet-numbers ARGS="deaths"    # a part
 //! ```
 //!
-//! `calls`, `restore`, `outage` and `kills`, given as arguments, measure only that part.
+//! The parts are `calls`, `restore`, `deaths`, `outage` and `kills`.
 
 mod calls;
 mod fleet;
@@ -46,6 +47,9 @@ async fn measure() -> ExitCode {
     }
     if wanted("restore") {
         restore::measure(&mut report).await;
+    }
+    if wanted("deaths") {
+        fleet::deaths(&mut report).await;
     }
     if wanted("outage") {
         fleet::outage(&mut report).await;

@@ -6,7 +6,7 @@ use std::{
     process::{Child, ChildStdin, Command, Stdio},
     sync::{
         Arc, Mutex, PoisonError,
-        atomic::{AtomicBool, AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
         mpsc::{Receiver, channel},
     },
     thread,
@@ -22,11 +22,13 @@ use tokio::{
 
 use crate::registry;
 
-/// Tells a process to be a worker: the store's address, then the upstream's port.
+/// Tells a process to be a worker: the store's address, the upstream's port, and the number of callers.
 pub(crate) const SETTING: &str = "FLEET_NUMBERS_WORKER";
 
-/// Callers in each worker, and the pause of each between two calls.
+/// Callers in each of several workers.
 pub(crate) const CALLERS: usize = 4;
+
+/// The pause of a caller between two calls.
 const PAUSE: Duration = Duration::from_millis(5);
 
 /// How long the upstream takes for an answer.
@@ -38,6 +40,7 @@ pub(crate) const LEASE: Duration = Duration::from_secs(2);
 
 const YAML: &str = "
 fleet: { share: { lease: 2s } }
+names: { max_dynamic: 100000 }
 services:
   upstream: { fail_max: 5, reset_timeout: 1s, timeout: 5s }
 defaults: { fail_max: 1, reset_timeout: 1h }
@@ -52,13 +55,14 @@ pub(crate) fn micros() -> u64 {
 /// The life of a worker: it calls for as long as its standard input is open, and says on its standard output when its breaker
 /// changes, and which of its other breakers are open and acknowledged.
 pub(crate) async fn run(setting: &str) {
-    let (store, port) = setting.rsplit_once(' ').expect("a store and a port");
-    let port: u16 = port.parse().expect("a port");
+    let [store, port, callers]: [&str; 3] =
+        setting.split(' ').collect::<Vec<_>>().try_into().expect("a store, a port and a number");
+    let (port, callers): (u16, usize) = (port.parse().expect("a port"), callers.parse().expect("a number"));
     let registry = registry(CircuitRegistry::builder(), store, YAML);
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let keeper = tokio::spawn(registry.restore().await.run(async { drop(stopped.await) }));
     println!("ready");
-    for _ in 0..CALLERS {
+    for _ in 0..callers {
         tokio::spawn(load(registry.clone(), port));
     }
     tokio::spawn(watch(registry.clone()));
@@ -118,9 +122,9 @@ pub(crate) struct Worker {
 }
 
 impl Worker {
-    pub(crate) fn start(store: &str, port: u16) -> Self {
+    pub(crate) fn start(store: &str, port: u16, callers: usize) -> Self {
         let mut command = Command::new(env::current_exe().expect("this program has a path"));
-        command.env(SETTING, format!("{store} {port}")).stdin(Stdio::piped()).stdout(Stdio::piped());
+        command.env(SETTING, format!("{store} {port} {callers}")).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().expect("it starts");
         let (stdin, stdout) = (child.stdin.take().expect("piped"), child.stdout.take().expect("piped"));
         let (told, lines) = channel();
@@ -163,12 +167,22 @@ pub(crate) struct Upstream {
 #[derive(Default)]
 struct Asked {
     down: AtomicBool,
-    /// Answers that say so, and when there were enough of them.
-    failures: AtomicU64,
-    enough: Mutex<Option<Instant>>,
-    /// When each question came while it was down, and the first that was answered well again.
-    while_down: Mutex<Vec<Instant>>,
+    /// Questions without an answer so far.
+    in_flight: AtomicUsize,
+    death: Mutex<Death>,
+    /// When the first good answer since the recovery was sent.
     recovered: Mutex<Option<u64>>,
+}
+
+/// What an upstream has seen since it died.
+#[derive(Clone, Default)]
+pub(crate) struct Death {
+    /// When each question came.
+    pub(crate) asked: Vec<Instant>,
+    /// Answers so far, all of them bad.
+    answers: usize,
+    /// When there were enough of them for its callers to know, and how many other questions were in flight then.
+    pub(crate) enough: Option<(Instant, usize)>,
 }
 
 impl Upstream {
@@ -186,12 +200,13 @@ impl Upstream {
     }
 
     pub(crate) fn die(&self) {
+        *lock(&self.shared.death) = Death::default();
         self.shared.down.store(true, Ordering::SeqCst);
     }
 
-    /// When it had failed so often that its callers could know.
-    pub(crate) fn enough(&self) -> Option<Instant> {
-        *lock(&self.shared.enough)
+    /// What it has seen since it died.
+    pub(crate) fn death(&self) -> Death {
+        lock(&self.shared.death).clone()
     }
 
     pub(crate) fn recover(&self) {
@@ -203,22 +218,21 @@ impl Upstream {
     pub(crate) fn recovered(&self) -> Option<u64> {
         *lock(&self.shared.recovered)
     }
-
-    /// When it was asked while it was down.
-    pub(crate) fn asked(&self) -> Vec<Instant> {
-        lock(&self.shared.while_down).clone()
-    }
 }
 
 async fn answer(mut connection: TcpStream, asked: Arc<Asked>) {
     while connection.read_u8().await.is_ok() {
+        asked.in_flight.fetch_add(1, Ordering::SeqCst);
         if asked.down.load(Ordering::SeqCst) {
-            lock(&asked.while_down).push(Instant::now());
+            lock(&asked.death).asked.push(Instant::now());
         }
         sleep(ANSWER).await;
+        let others = asked.in_flight.fetch_sub(1, Ordering::SeqCst) - 1;
         let word = if asked.down.load(Ordering::SeqCst) {
-            if asked.failures.fetch_add(1, Ordering::SeqCst) + 1 == FAIL_MAX as u64 {
-                *lock(&asked.enough) = Some(Instant::now());
+            let mut death = lock(&asked.death);
+            death.answers += 1;
+            if death.answers == FAIL_MAX {
+                death.enough = Some((Instant::now(), others));
             }
             b"-"
         } else {

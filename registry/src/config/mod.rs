@@ -134,9 +134,14 @@ impl BreakersConfig {
     /// Whether anything is to be shared between processes: a breaker's state, or a rate limit.
     #[must_use]
     pub fn shares(&self) -> bool {
-        self.services.values().chain([&self.defaults]).any(|policy| {
-            policy.fleet != FleetPolicy::Off || policy.rate_limit.is_some_and(|limit| limit.scope == LimitScope::Fleet)
-        })
+        let limited = |policy: &Policy| policy.rate_limit.is_some_and(|limit| limit.scope == LimitScope::Fleet);
+        self.shares_state() || self.services.values().chain([&self.defaults]).any(|policy| limited(policy))
+    }
+
+    /// Whether a breaker's state is to be shared between processes.
+    #[must_use]
+    pub fn shares_state(&self) -> bool {
+        self.services.values().chain([&self.defaults]).any(|policy| policy.fleet != FleetPolicy::Off)
     }
 
     /// The service whose breaker guards activities of this type, if one does.

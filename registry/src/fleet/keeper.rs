@@ -7,6 +7,7 @@
 //! |---|---|---|
 //! | snapshots | after a change, at most every 250 ms | saves breakers that are not shared |
 //! | fleet | at once, on average at most every 10 ms | merges changes of shared breakers into their records |
+//! | teller | at once, on average at most every 10 ms | tells how many failures in a row there are here |
 //! | listener | always | hears what peers put, leased and published |
 //! | visitor | every second | tells the fleet that this process is there, and reads what it missed |
 //! | helper | on request | asks for callers that cannot wait themselves, and renews leases while probes are out |
@@ -108,9 +109,10 @@ impl Keeper {
         let Some(link) = self.registry.link().cloned() else { return shutdown.await };
         tokio::select! {
             () = shutdown => {}
-            ((), (), (), (), ()) = async { tokio::join!(
+            ((), (), (), (), (), ()) = async { tokio::join!(
                 self.save_snapshots(&link),
                 self.write_shared(&link),
+                self.tell_failures(&link),
                 self.listen(&link),
                 self.visit(&link),
                 self.help(&link),
@@ -142,12 +144,16 @@ impl Keeper {
         let Ok((clock, records)) = loaded else {
             return tracing::warn!(store, "breakers could not be restored: all start closed");
         };
-        let (mut restored, total) = (0_usize, records.len());
+        let (mut restored, mut too_many, total) = (0_usize, 0_usize, records.len());
         for Loaded { service, content } in records {
             let problem = match (&service, content) {
                 (service, Content::Text(text)) => match Snapshot::decode(&text, service.as_deref()) {
                     Ok(record) => {
-                        restored += usize::from(self.restore_one(&record, &text, clock));
+                        if self.restore_one(&record, &text, clock) {
+                            // Beyond the bound of names made on first use a breaker is forgotten as soon as nobody holds it.
+                            let kept = self.registry.existing(&record.service).is_some();
+                            *(if kept { &mut restored } else { &mut too_many }) += 1;
+                        }
                         continue;
                     }
                     Err(unreadable) => unreadable.to_string(),
@@ -157,6 +163,13 @@ impl Keeper {
             };
             let service = service.as_deref().unwrap_or("?");
             tracing::warn!(store, service, problem, "a breaker's record cannot be used: it starts closed");
+        }
+        if too_many > 0 {
+            tracing::warn!(
+                store,
+                too_many,
+                "more breakers are remembered than `names.max_dynamic` allows: they start closed"
+            );
         }
         tracing::info!(store, records = total, restored, "breakers restored");
     }
@@ -174,11 +187,17 @@ impl Keeper {
     }
 
     fn warn_if_alone(&self, link: &Link) {
-        if link.fleet().is_none() && self.registry.shares() {
-            let store = link.store.kind();
-            tracing::warn!(
+        if link.fleet().is_some() || !self.registry.shares() {
+            return;
+        }
+        let store = link.store.kind();
+        if self.registry.config().shares_state() {
+            tracing::warn!(store, "`fleet: share` needs a Redis store: this process goes by its own state");
+        } else {
+            // All is well if it is the only one.
+            tracing::info!(
                 store,
-                "`fleet: share` and `scope: fleet` need a Redis store: this process goes by its own state"
+                "rate limits with `scope: fleet` count this process alone: several need a Redis store"
             );
         }
     }
@@ -284,14 +303,7 @@ impl Keeper {
         let clock = link.store_clock();
         let mut drafts = Vec::new();
         for core in cores {
-            let (draft, failures) = member::draft(core, link, clock, again);
-            drafts.extend(draft.map(|draft| (core, draft)));
-            if let Some(note) = failures.filter(|_| link.is_up()) {
-                let text = Message::Failures(note).encode();
-                let told = limited(PATIENCE, store.publish(&text)).await;
-                link.report(Op::Publish, &told);
-                told?;
-            }
+            drafts.extend(member::draft(core, link, clock, again).map(|draft| (core, draft)));
         }
         // Whoever is faster wins, and the other merges again. Some rounds are always enough: each has a winner.
         while !drafts.is_empty() {
@@ -323,6 +335,32 @@ impl Keeper {
             }
         }
         Ok(())
+    }
+
+    /// Tells the fleet of failures in a row, beside everything else: what a dying upstream costs is decided by how soon it is known.
+    async fn tell_failures(&self, link: &Link) {
+        let Some(store) = link.fleet() else { return pending().await };
+        let limiter = Limiter::new(&TELL);
+        loop {
+            while link.failing.is_empty() {
+                link.failing.filled.notified().await;
+            }
+            if let Err(wait) = limiter.take(link.now()) {
+                sleep(wait).await;
+                continue;
+            }
+            let cores = link.failing.take_all().into_iter().filter_map(|name| self.registry.existing(&name));
+            let notes = cores.filter_map(|core| member::failures(&core, link));
+            let texts: Vec<_> = notes.map(|note| Message::Failures(note).encode()).collect();
+            if texts.is_empty() {
+                continue;
+            }
+            let told = limited(PATIENCE, store.publish(&texts)).await;
+            link.report(Op::Publish, &told);
+            if told.is_err() {
+                link.set_up(false);
+            }
+        }
     }
 
     // ── the others ─────────────────────────────────────────────────────────────────────────────────────────────────────

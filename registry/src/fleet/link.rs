@@ -149,6 +149,8 @@ pub(crate) struct Link {
     pub(crate) snapshots: Queue,
     /// Shared breakers with something for the fleet.
     pub(crate) shared: Queue,
+    /// Shared breakers whose failures in a row are others than the fleet was told.
+    pub(crate) failing: Queue,
     /// Shared breakers that cannot wait for an answer themselves: who probes?
     pub(crate) probes: Queue,
     /// Shared rate limits that a caller could not wait for.
@@ -159,7 +161,8 @@ pub(crate) struct Link {
     /// A keeper runs.
     kept: AtomicBool,
     errors: [AtomicU64; Op::ALL.len()],
-    failing: [AtomicBool; Op::ALL.len()],
+    /// The last attempt failed.
+    broken: [AtomicBool; Op::ALL.len()],
 }
 
 impl Link {
@@ -174,13 +177,14 @@ impl Link {
             processes: AtomicU32::new(1),
             snapshots: Queue::default(),
             shared: Queue::default(),
+            failing: Queue::default(),
             probes: Queue::default(),
             tokens: Queue::default(),
             leases: Mutex::default(),
             waiters: Mutex::default(),
             kept: AtomicBool::new(false),
             errors: Default::default(),
-            failing: Default::default(),
+            broken: Default::default(),
         }
     }
 
@@ -259,13 +263,13 @@ impl Link {
         let name = Op::ALL[op as usize].1;
         match result {
             Ok(_) => {
-                if self.failing[op as usize].swap(false, Ordering::Relaxed) {
+                if self.broken[op as usize].swap(false, Ordering::Relaxed) {
                     tracing::info!(store, op = name, "the breakers' store works again");
                 }
             }
             Err(error) => {
                 self.errors[op as usize].fetch_add(1, Ordering::Relaxed);
-                if !self.failing[op as usize].swap(true, Ordering::Relaxed) {
+                if !self.broken[op as usize].swap(true, Ordering::Relaxed) {
                     tracing::warn!(store, op = name, %error, "the breakers' store does not work; calls go on without it");
                 }
             }

@@ -160,8 +160,8 @@ fn adopt_holds(
 
 /// What `core` has to tell its fleet. `again`: also if that is nothing new, for a store that lost
 /// what it had, or that would forget it.
-pub(crate) fn draft(core: &Core, link: &Link, clock: StoreClock, again: bool) -> (Option<Draft>, Option<FailuresNote>) {
-    let (mut draft, mut failures) = (None, None);
+pub(crate) fn draft(core: &Core, link: &Link, clock: StoreClock, again: bool) -> Option<Draft> {
+    let mut draft = None;
     core.operate(|books, now, _| {
         let own = snapshot(&core.name, books, now, clock, &link.process);
         let Some((share, policy)) = shared(books) else { return (None, None) };
@@ -210,20 +210,28 @@ pub(crate) fn draft(core: &Core, link: &Link, clock: StoreClock, again: bool) ->
                 proposal: Proposal { by: link.process.clone(), own, change: decision, orders },
             });
         }
-        if policy.quorum.get() == 1 {
-            let in_a_row = books.machine.joint_failures();
-            let closed = books.machine.is_closed() && books.mode(now) == Mode::Enforce;
-            if let Some(share) = books.share.as_mut().filter(|_| closed) {
-                failures = share.tell(in_a_row).map(|in_a_row| FailuresNote {
-                    service: core.name.as_str().to_owned(),
-                    by: link.process.clone(),
-                    in_a_row,
-                });
-            }
+        (None, None)
+    });
+    draft
+}
+
+/// How many failures in a row `core` has, if its fleet does not know. While the store is away nobody is told.
+pub(crate) fn failures(core: &Core, link: &Link) -> Option<FailuresNote> {
+    let mut note = None;
+    core.operate(|books, now, _| {
+        let in_a_row = books.machine.joint_failures();
+        let closed = books.machine.is_closed() && books.mode(now) == Mode::Enforce;
+        if let Some((share, policy)) = shared(books)
+            && policy.quorum.get() == 1
+            && closed
+            && link.is_up()
+        {
+            let service = core.name.as_str().to_owned();
+            note = share.tell(in_a_row).map(|in_a_row| FailuresNote { service, by: link.process.clone(), in_a_row });
         }
         (None, None)
     });
-    (draft, failures)
+    note
 }
 
 fn shared(books: &mut Books) -> Option<(&mut Share, SharePolicy)> {

@@ -233,10 +233,11 @@ impl Core {
         if before == after {
             return;
         }
-        if books.share.is_some() {
-            link.shared.push(&self.name);
-        } else if before.generation != after.generation {
-            link.snapshots.push(&self.name);
+        match (before.generation != after.generation, books.share.is_some()) {
+            (true, true) => link.shared.push(&self.name),
+            (true, false) => link.snapshots.push(&self.name),
+            (false, true) => link.failing.push(&self.name),
+            (false, false) => {}
         }
     }
 

@@ -215,8 +215,8 @@ impl FleetStore for MemoryStore {
         })
     }
 
-    fn publish<'a>(&'a self, text: &'a str) -> Answer<'a, ()> {
-        self.answer(|_, _| self.tell(text.to_owned()))
+    fn publish<'a>(&'a self, texts: &'a [String]) -> Answer<'a, ()> {
+        self.answer(|_, _| texts.iter().for_each(|text| self.tell(text.clone())))
     }
 
     fn subscribe(&self) -> Answer<'_, Box<dyn Subscription>> {

@@ -125,8 +125,8 @@ pub trait FleetStore: Send + Sync {
     /// Tells the store that `process` is there, and asks for everything that changed since.
     fn sync<'a>(&'a self, process: &'a str, since: Stamp) -> Answer<'a, News>;
 
-    /// Tells all subscribers.
-    fn publish<'a>(&'a self, text: &'a str) -> Answer<'a, ()>;
+    /// Tells all subscribers, in this order.
+    fn publish<'a>(&'a self, texts: &'a [String]) -> Answer<'a, ()>;
 
     /// Hears what is put, leased and published from now on.
     fn subscribe(&self) -> Answer<'_, Box<dyn Subscription>>;

@@ -365,10 +365,17 @@ impl FleetStore for RedisStore {
         })
     }
 
-    fn publish<'a>(&'a self, text: &'a str) -> Answer<'a, ()> {
+    fn publish<'a>(&'a self, texts: &'a [String]) -> Answer<'a, ()> {
         Box::pin(async move {
             let channel = self.key("events", "");
-            self.ask(async |c| redis::cmd("PUBLISH").arg(channel).arg(text).query_async(c).await).await
+            for texts in texts.chunks(BATCH) {
+                let mut pipe = redis::pipe();
+                for text in texts {
+                    pipe.cmd("PUBLISH").arg(&channel).arg(text).ignore();
+                }
+                self.ask(async |c| pipe.query_async::<()>(c).await).await?;
+            }
+            Ok(())
         })
     }
 

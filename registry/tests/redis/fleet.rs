@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use circuit_registry::{Override, State, Verdict, policy::Mode};
 use tokio::{sync::Barrier, time::sleep};
 
-use crate::{Process, all, eventually, server::Server};
+use crate::{Process, all, eventually, log::Log, server::Server};
 
 const YAML: &str = "fleet: share\nservices: { s: { fail_max: 4, reset_timeout: 60s } }";
 const QUICK: &str = "fleet: share\nservices: { s: { fail_max: 1, reset_timeout: 300ms } }";
@@ -134,22 +134,35 @@ async fn two_operators_at_once_are_both_obeyed() {
     }
 }
 
+/// A fleet in which each process knows how many there are.
+async fn fleet_of_four(server: &Server, yaml: &str) -> [Process; 4] {
+    let (log, _guard) = Log::listen();
+    let fleet = fleet::<4>(server, yaml).await;
+    eventually("all have met the store", || log.lines(&["sharing breakers with the fleet"]).len() == 4).await;
+    // And each comes by once more, now that all are there.
+    let mut redis = server.look().await;
+    let visits = async |redis: &mut redis::aio::MultiplexedConnection| -> Vec<(String, u64)> {
+        redis::cmd("ZRANGE")
+            .arg("circuit-registry:processes")
+            .arg("0")
+            .arg("-1")
+            .arg("WITHSCORES")
+            .query_async(redis)
+            .await
+            .unwrap()
+    };
+    let before = visits(&mut redis).await;
+    while visits(&mut redis).await.iter().any(|now| before.contains(now)) {
+        sleep(Duration::from_millis(5)).await;
+    }
+    fleet
+}
+
 #[tokio::test]
 async fn a_rate_limit_of_the_fleet_counts_everyones_calls() {
     let server = Server::start().await;
     let yaml = "services: { s: { rate_limit: { limit: 5, per: 60s, scope: fleet } } }";
-    let fleet = fleet::<4>(&server, yaml).await;
-    // Each process goes by its own share until it has met the store.
-    let mut redis = server.look().await;
-    eventually("all have come by", || fleet.iter().all(|process| process.errors("sync").1 == 0)).await;
-    loop {
-        let count: usize = redis::cmd("ZCARD").arg("circuit-registry:processes").query_async(&mut redis).await.unwrap();
-        if count == 4 {
-            break;
-        }
-        sleep(Duration::from_millis(5)).await;
-    }
-    sleep(Duration::from_millis(200)).await;
+    let fleet = fleet_of_four(&server, yaml).await;
     let mut admitted = 0;
     for _ in 0..10 {
         for process in &fleet {
@@ -158,6 +171,27 @@ async fn a_rate_limit_of_the_fleet_counts_everyones_calls() {
     }
     assert!(admitted <= 6, "five, and one that is due again on a slow machine: {admitted}");
     assert!(admitted >= 5, "{admitted}");
+}
+
+#[tokio::test]
+async fn without_redis_each_process_has_its_part_of_a_rate_limit() {
+    for trouble in ["killed", "frozen"] {
+        let mut server = Server::start().await;
+        let yaml = "services: { s: { rate_limit: { limit: 8, per: 24h, scope: fleet } } }";
+        let fleet = fleet_of_four(&server, yaml).await;
+        if trouble == "killed" {
+            server.kill()
+        } else {
+            server.signal("-STOP")
+        }
+        for process in &fleet {
+            let mut admitted = 0;
+            for _ in 0..10 {
+                admitted += u32::from(process.ok().await.is_ok());
+            }
+            assert_eq!(admitted, 2, "a quarter of eight each, {trouble}");
+        }
+    }
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, io::stdout, path::PathBuf};
 
 use circuit_registry::{
     BreakersConfig,
-    policy::{Mode, Policy, Span},
+    policy::{LimitScope, Mode, Policy, Span},
 };
 use clap::Args;
 use osint_activities::catalog::sources;
@@ -99,7 +99,8 @@ fn extras(policy: &Policy) -> String {
         extras.push(format!("{} at once", bulkhead.max_concurrent));
     }
     if let Some(rate) = policy.rate_limit {
-        extras.push(format!("{} per {:?}", rate.limit, rate.per));
+        let whose = if rate.scope == LimitScope::Fleet { " in the fleet" } else { "" };
+        extras.push(format!("{} per {:?}{whose}", rate.limit, rate.per));
     }
     if policy.half_open.permits.get() > 1 {
         extras.push(format!("{} probes", policy.half_open.permits));

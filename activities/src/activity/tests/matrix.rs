@@ -68,6 +68,8 @@ const OWN: &[(&str, &str, Outcome, Heard)] = &[
     ("nominatim", "400", Found(Status::NeedsReview), Nothing),
     ("peppol_directory", "400", Found(Status::NeedsReview), Nothing),
     ("peppol_verify", "400", Found(Status::NeedsReview), Nothing),
+    // The edition is the same for everybody.
+    ("eba_register.metadata", "not_found", Found(Status::Complete), Nothing),
     // A composite has no "not found" of its own, only a register that is silent.
     ("peppol_verify", "not_found", Found(Status::Partial), Nothing),
     // Whoever asks too often is blocked.
@@ -101,7 +103,14 @@ fn expected(operation: &str, fault: &str) -> (Outcome, Heard) {
 fn somebody(operation: &str) -> Subject {
     match operation.split('.').next().unwrap_or_default() {
         "northdata" => subject("DE", "HRB 6684 Muenchen", "Siemens AG"),
+        "eba_register" if operation.ends_with(".credit_institution") => {
+            subject("BE", "0403199702", "BNP Paribas Fortis")
+        }
+        "eba_register" => subject("CZ", "27082440", "Alza.cz a.s."),
         "ee_ariregister" => subject("EE", "12417834", "Bolt Technology OÜ"),
+        // Only the unfortunate are in that column of the gazette.
+        "fr_bodacc" => subject("FR", "999000201", "EXEMPLE EN LIQUIDATION"),
+        "fr_insee" | "fr_inpi" => subject("FR", "552032534", "DANONE"),
         "ro_anaf" => subject("RO", "14399840", "DANTE INTERNATIONAL SA"),
         "ch_zefix" => subject("CH", "CHE191546434", "Swiss Re AG"),
         "cz_ares" | "cz_ubo" => subject("CZ", "27082440", "Alza.cz a.s."),

@@ -31,6 +31,7 @@ const DEBTOR: About = ("CZ", "99000105", "Vzorový úpadce s.r.o.");
 const EQUINOR: About = ("NO", "923609016", "EQUINOR ASA");
 const NOKIA: About = ("FI", "0112038-9", "Nokia Oyj");
 const SIEMENS: About = ("DE", "HRB 6684 Muenchen", "Siemens AG");
+const DANONE: About = ("FR", "552032534", "DANONE");
 const DANTE: About = ("RO", "14399840", "DANTE INTERNATIONAL SA");
 const NOVO: About = ("DK", "24256790", "Novo Nordisk A/S");
 const PROXIMUS: About = ("BE", "0202239951", "PROXIMUS");
@@ -70,6 +71,16 @@ const ROWS: &[Row] = &[
     ("cz_ares", "too_many", "cz_ares.search", ALZA, Found(Status::NeedsReview), Nothing),
     ("cz_ares", "vr_down", "cz_ares.public_register", ALZA, Lack(Unavailable), Failure),
     ("cz_ares", "vr_down", "cz_ares.entity", ALZA, Found(Status::Complete), Nothing),
+    ("fr_insee", "non_diffusible", "fr_insee.unit", DANONE, Found(Status::NeedsReview), Nothing),
+    ("fr_insee", "non_diffusible", "fr_insee.head_office", DANONE, Found(Status::NeedsReview), Nothing),
+    ("fr_insee", "maintenance", "fr_insee.unit", DANONE, Instead("recherche_entreprises"), Failure),
+    ("fr_insee", "maintenance", "fr_insee.head_office", DANONE, Instead("recherche_entreprises"), Failure),
+    ("fr_insee", "maintenance", "fr_insee.search", DANONE, Instead("recherche_entreprises"), Failure),
+    ("fr_inpi", "token_expires:1", "fr_inpi.company", DANONE, Found(Status::Complete), Nothing),
+    ("fr_inpi", "token_expires:1", "fr_inpi.documents", DANONE, Found(Status::Complete), Nothing),
+    ("fr_inpi", "connection_type", "fr_inpi.company", DANONE, Lack(Denied), Nothing),
+    ("fr_bodacc", "quota", "fr_bodacc.notices", DANONE, Lack(Throttled), Stay),
+    ("fr_bodacc", "quota", "fr_bodacc.insolvency", DANONE, Lack(Throttled), Stay),
     ("ro_anaf", "f5_page", "ro_anaf.vat", DANTE, Lack(Unavailable), Failure),
     ("ro_anaf", "f5_page", "ro_anaf.accounts", DANTE, Lack(Unavailable), Failure),
     ("ro_anaf", "f5_page", "ro_anaf.e_invoice", DANTE, Lack(Unavailable), Failure),
@@ -95,6 +106,9 @@ const ROWS: &[Row] = &[
     // What would poison the query is taken out before it is sent.
     ("opensanctions", "poison_500", "opensanctions.match", NOVO, Found(Status::Complete), Nothing),
     ("opensanctions", "stale_index", "opensanctions.match", EQUINOR, Found(Status::Complete), Nothing),
+    ("eba_register", "sha256_mismatch", "eba_register.licence", ALZA, Lack(BadShape), Failure),
+    ("eba_register", "half_zip", "eba_register.licence", ALZA, Lack(BadShape), Failure),
+    ("eba_register", "half_zip", "eba_register.metadata", ALZA, Found(Status::Complete), Nothing),
     ("peppol_verify", "upstream_unavailable", "peppol_verify.check", PROXIMUS, Lack(Unavailable), Failure),
     ("peppol_verify", "accepted", "peppol_verify.check", PROXIMUS, Found(Status::Pending), Nothing),
     ("peppol_verify", "flag:TAX_DEBT_DETECTED", "peppol_verify.check", PROXIMUS, Found(Status::Complete), Nothing),

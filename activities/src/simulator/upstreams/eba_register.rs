@@ -1,7 +1,13 @@
 //! The register of payment institutions: metadata that leads to one large ZIP, regenerated every night.
 
+use std::{
+    io::{Cursor, Write},
+    sync::LazyLock,
+};
+
 use serde_json::{Value, json};
 
+use crate::cache::sha256;
 use crate::simulator::answer::Answer;
 use crate::simulator::fault::{Arg, Scenario};
 use crate::simulator::upstream::{BLANK, Call, Upstream, fixtures, get, post};
@@ -37,8 +43,21 @@ fn missing() -> Answer {
     Answer::html(404, crate::simulator::answer::HTML_MOVED)
 }
 
+/// An edition without any institution, for a register that does not know the company.
+static NOBODY: LazyLock<Vec<u8>> = LazyLock::new(|| {
+    let mut archive = zip::ZipWriter::new(Cursor::new(Vec::new()));
+    let text = br#"[[{"disclaimer": "The register is provided for information only."}], []]"#;
+    let file = archive.start_file("PSDMD.json", zip::write::SimpleFileOptions::default());
+    let written = file.and_then(|()| Ok(archive.write_all(text)?)).and_then(|()| archive.finish());
+    written.map(Cursor::into_inner).unwrap_or_default()
+});
+
 fn metadata(call: &Call) -> Answer {
-    let Some(mut metadata) = call.record("/filemetadata.json") else { return missing() };
+    let metadata = call.fixed("/filemetadata.json").and_then(|bytes| serde_json::from_slice::<Value>(bytes).ok());
+    let Some(mut metadata) = metadata else { return missing() };
+    if call.blank {
+        metadata["sha256_hash"] = json!(sha256(&NOBODY));
+    }
     if call.scenario("sha256_mismatch").is_some() {
         metadata["sha256_hash"] = json!("0".repeat(64));
     }
@@ -48,6 +67,9 @@ fn metadata(call: &Call) -> Answer {
 fn download(call: &Call) -> Answer {
     let name = call.captured(0);
     let content_type = if name.ends_with(".zip") { "application/zip" } else { "text/plain" };
+    if call.blank {
+        return Answer::bytes(200, content_type, NOBODY.as_slice().into());
+    }
     let Some(bytes) = call.fixture(&format!("/files/{name}")) else { return missing() };
     let length = if call.scenario("half_zip").is_some() { bytes.len() / 2 } else { bytes.len() };
     Answer::bytes(200, content_type, bytes[..length].into())

@@ -22,12 +22,14 @@ fn error(status: u16, message: &str, code: &str) -> Answer {
     Answer::json(status, json!({"message": message, "error_code": code}))
 }
 
-/// The value a query compares a field with: the text in quotes behind its name.
-fn compared<'a>(query: &'a str, field: &str) -> Option<&'a str> {
-    let behind = query.split_once(field)?.1;
-    let quote = behind.find(['"', '\''])?;
-    let mark = &behind[quote..=quote];
-    behind[quote + 1..].split_once(mark).map(|(value, _)| value)
+/// The values a query compares a field with: the text in quotes behind each mention of its name.
+fn compared<'a>(query: &'a str, field: &str) -> Vec<&'a str> {
+    let value = |behind: &'a str| {
+        let quote = behind.find(['"', '\''])?;
+        let mark = &behind[quote..=quote];
+        behind[quote + 1..].split_once(mark).map(|(value, _)| value)
+    };
+    query.split(field).skip(1).filter_map(value).collect()
 }
 
 fn notices(call: &Call) -> Answer {
@@ -44,8 +46,9 @@ fn notices(call: &Call) -> Answer {
     }
     let wanted = |notice: &Value| {
         let registered = |number: &str| notice["registre"].as_array().into_iter().flatten().any(|n| n == number);
-        compared(query, "registre").is_none_or(registered)
-            && compared(query, "familleavis").is_none_or(|family| notice["familleavis"] == family)
+        let (numbers, families) = (compared(query, "registre"), compared(query, "familleavis"));
+        (numbers.is_empty() || numbers.into_iter().any(registered))
+            && (families.is_empty() || families.into_iter().any(|family| notice["familleavis"] == family))
     };
     let all = call.record("/notices.json").and_then(|all| all.as_array().cloned()).unwrap_or_default();
     let mut found: Vec<_> = all.into_iter().filter(wanted).collect();

@@ -16,11 +16,18 @@ pub(super) static ROW: Upstream = Upstream {
         get("search", "/companies", search),
         get("company", "/companies/{}", company),
         get("attachments", "/companies/{}/attachments", |call| {
-            refusal(call).unwrap_or_else(|| Answer::ok(json!({"actes": [], "bilans": []})))
+            let none = || json!({"actes": [], "bilans": [], "bilansSaisis": []});
+            let found = || call.record(&format!("/attachments/{}.json", call.captured(0))).unwrap_or_else(none);
+            refusal(call).unwrap_or_else(|| Answer::ok(found()))
         }),
     ],
     unrouted: || error(404, "not_found", "No route found"),
-    fixtures: fixtures!["fr_inpi/055804124.json", "fr_inpi/552032534.json", "fr_inpi/999000300.json"],
+    fixtures: fixtures![
+        "fr_inpi/055804124.json",
+        "fr_inpi/552032534.json",
+        "fr_inpi/999000300.json",
+        "fr_inpi/attachments/552032534.json",
+    ],
     scenarios: &[
         Scenario { name: "token_expires", arg: Arg::Count(1), about: "a token is good for this many calls" },
         Scenario { name: "connection_type", arg: Arg::None, about: "403: the account is not of the type for an API" },
@@ -39,16 +46,24 @@ fn login(call: &Call) -> Answer {
     if !given("username") || !given("password") {
         return error(401, "invalid_credentials", "Invalid credentials.");
     }
-    if call.scenario("connection_type").is_some() {
-        return error(403, "connection_type_not_allowed", "connection_type_not_allowed");
+    if let Some(refusal) = wrong_type(call) {
+        return refusal;
     }
     let token = format!("simulated.token.{}", call.memory.add("logins", 1));
     let user = json!({"id": 1, "email": "operator@example.org", "firstname": "Sim", "lastname": "Ulation"});
     Answer::ok(json!({"token": token, "user": user}))
 }
 
+fn wrong_type(call: &Call) -> Option<Answer> {
+    let refusal = |_| error(403, "connection_type_not_allowed", "connection_type_not_allowed");
+    call.scenario("connection_type").map(refusal)
+}
+
 /// A call needs a token from a log-in; with `token_expires` each is good for a number of calls only.
 fn refusal(call: &Call) -> Option<Answer> {
+    if let Some(refusal) = wrong_type(call) {
+        return Some(refusal);
+    }
     let expired = || Some(error(401, "expired_token", "Expired JWT Token"));
     let Some(token) = call.header("authorization").and_then(|value| value.strip_prefix("Bearer ")) else {
         return Some(error(401, "missing_token", "JWT Token not found"));
