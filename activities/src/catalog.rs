@@ -17,6 +17,9 @@ static SOURCES: &[&Source] = &[
     &source::vies::SOURCE,
     &source::no_brreg::SOURCE,
     &source::cz_ares::SOURCE,
+    &source::dk_cvr::SOURCE,
+    &source::nl_kvk::SOURCE,
+    &source::nl_kvk_open::SOURCE,
     &source::ee_ariregister::SOURCE,
     &source::cz_isir::SOURCE,
     &source::cz_ubo::SOURCE,
@@ -42,6 +45,7 @@ static STAND_INS: &[&Source] = &[
     &source::nbb_official::SOURCE,
     &source::ch_zefix::OFFICIAL,
     &source::recherche_entreprises::SOURCE,
+    &source::dk_cvr::DATAFORDELER,
 ];
 
 /// An operation together with the source it belongs to.

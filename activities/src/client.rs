@@ -142,7 +142,12 @@ impl Client {
     }
 
     fn prepare(&self, source: &Source, request: Request) -> Result<reqwest::RequestBuilder, Trouble> {
-        let Target { url, client, own } = self.target(source, &request)?;
+        let Target { mut url, client, own } = self.target(source, &request)?;
+        if let Auth::Query { name, env } = source.auth
+            && let Some(key) = self.settings.credential(env).filter(|_| own)
+        {
+            url.query_pairs_mut().append_pair(name, key.expose_secret());
+        }
         let mut prepared = client
             .request(request.method, url)
             .header(header::USER_AGENT, self.settings.user_agent(source.user_agent))
@@ -198,7 +203,7 @@ impl Client {
     fn authorise(&self, source: &Source, request: reqwest::RequestBuilder) -> reqwest::RequestBuilder {
         let secret = |env| self.settings.credential(env).map(ExposeSecret::expose_secret);
         match source.auth {
-            Auth::None => request,
+            Auth::None | Auth::Query { .. } => request,
             Auth::Bearer(env) => match secret(env) {
                 Some(token) => request.bearer_auth(token),
                 None => request,

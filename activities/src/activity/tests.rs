@@ -6,6 +6,7 @@ mod matrix;
 mod northdata;
 mod observed;
 mod peppol;
+mod registers;
 mod scenarios;
 
 use std::time::Duration;
@@ -120,6 +121,8 @@ async fn a_healthy_investigation_answers_every_operation_that_applies() {
         subject("BE", "0202239951", "PROXIMUS"),
         subject("BE", "0403199702", "BNP Paribas Fortis"),
         subject("EE", "12417834", "Bolt Technology OÜ"),
+        subject("DK", "24256790", "NOVO NORDISK A/S"),
+        subject("NL", "17085815", "ASML Holding N.V."),
         subject("FR", "552032534", "DANONE"),
         subject("FR", "999000201", "EXEMPLE EN LIQUIDATION"),
         subject("RO", "14399840", "DANTE INTERNATIONAL SA"),
@@ -368,21 +371,6 @@ async fn a_half_open_breaker_sends_the_free_call_first() {
 }
 
 #[tokio::test]
-async fn the_steps_of_one_flow_wait_their_turn_under_a_rate_limit() {
-    let bench = Bench::with_policies("services:\n  ch_zefix: { rate_limit: 1/50ms }\n").await;
-    let swiss_re = subject("CH", "CHE191546434", "");
-    let finding = bench.run("ch_zefix.company", &swiss_re).await.expect("both steps, one after the other");
-    assert_eq!((finding.status, bench.calls("ch_zefix")), (Status::Complete, 2));
-
-    // Nobody sleeps for a minute in the slot of a worker, and nobody waits before the first step.
-    let bench = Bench::with_policies("services:\n  ch_zefix: { rate_limit: 1/min }\n").await;
-    for calls in [1, 1] {
-        let failed = bench.run("ch_zefix.company", &swiss_re).await.expect_err("no room");
-        assert_eq!((failed.lack.reason, bench.calls("ch_zefix")), (Reason::RateLimited, calls));
-    }
-}
-
-#[tokio::test]
 async fn poison_names_reach_nobody_as_poison() {
     let bench = Bench::new().await;
     for name in ["Novo Nordisk A/S", "\"Quoted\" +", "AND OR Ltd AND"] {
@@ -421,17 +409,4 @@ async fn not_found_and_withdrawn_are_answers() {
     let failed = bench.run("cz_ares.entity", &subject("CZ", "27082440", "")).await.expect_err("a moved endpoint");
     assert_eq!(failed.lack.reason, Reason::Declined);
     assert_eq!(bench.state("cz_ares"), State::Closed);
-}
-
-#[tokio::test]
-async fn a_token_that_wears_out_costs_one_log_in_however_many_find_it_so() {
-    let bench = Bench::new().await;
-    bench.fault("fr_inpi", "token_expires:2").await;
-    let danone = subject("FR", "552032534", "DANONE");
-    let run = async || bench.run("fr_inpi.company", &danone).await.expect("a finding").status;
-    assert_eq!((run().await, run().await), (Status::Complete, Status::Complete));
-    assert_eq!(tokio::join!(run(), run()), (Status::Complete, Status::Complete));
-    let calls = bench.simulator.calls("fr_inpi").expect("calls");
-    assert_eq!((calls.counters["logins"], calls.operations["company"]), (2, 6), "two calls found it worn out");
-    assert_eq!(bench.registry.breaker("fr_inpi").view().consecutive_failures, 0);
 }

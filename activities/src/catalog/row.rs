@@ -93,6 +93,13 @@ pub enum Auth {
         /// The variable with the key.
         env: &'static str,
     },
+    /// A parameter of the query; it is added last and appears in no error.
+    Query {
+        /// Name of the parameter.
+        name: &'static str,
+        /// The variable with the key.
+        env: &'static str,
+    },
     /// HTTP Basic. A user whose variable is not set is sent by that name itself.
     Basic {
         /// The variable with the user, or the user.

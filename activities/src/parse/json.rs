@@ -188,6 +188,15 @@ impl<'a> Node<'a> {
         self.get(name).text().ok_or_else(|| lacks(name))
     }
 
+    /// The first of these texts that is there, and one of them must be.
+    ///
+    /// # Errors
+    /// If none is.
+    pub fn require_any(self, names: &[&'static str]) -> Result<String, Trouble> {
+        let found = names.iter().find_map(|name| self.get(name).text());
+        found.ok_or_else(|| lacks(names.first().copied().unwrap_or_default()))
+    }
+
     /// A list of objects that must be there, though it may be empty. A single object is a list of one.
     ///
     /// # Errors

@@ -68,7 +68,7 @@ fn list(body: &[u8]) -> Result<Vec<Entry>, Trouble> {
 fn entry(entry: Node<'_>) -> Result<Entry, Trouble> {
     let text = |path: &str| entry.at(path).text();
     let seat = entry.get("siege");
-    let name = text("nom_raison_sociale").map_or_else(|| entry.require_text("nom_complet"), Ok)?;
+    let name = entry.require_any(&["nom_raison_sociale", "nom_complet"])?;
     let company = Company {
         standing: match text("etat_administratif").as_deref() {
             Some("A") => Standing::Active,

@@ -108,6 +108,8 @@ fn somebody(operation: &str) -> Subject {
         }
         "eba_register" => subject("CZ", "27082440", "Alza.cz a.s."),
         "ee_ariregister" => subject("EE", "12417834", "Bolt Technology OÜ"),
+        "dk_cvr" => subject("DK", "24256790", "NOVO NORDISK A/S"),
+        "nl_kvk" | "nl_kvk_open" => subject("NL", "17085815", "ASML Holding N.V."),
         // Only the unfortunate are in that column of the gazette.
         "fr_bodacc" => subject("FR", "999000201", "EXEMPLE EN LIQUIDATION"),
         "fr_insee" | "fr_inpi" => subject("FR", "552032534", "DANONE"),

@@ -31,6 +31,7 @@ const DEBTOR: About = ("CZ", "99000105", "Vzorový úpadce s.r.o.");
 const EQUINOR: About = ("NO", "923609016", "EQUINOR ASA");
 const NOKIA: About = ("FI", "0112038-9", "Nokia Oyj");
 const SIEMENS: About = ("DE", "HRB 6684 Muenchen", "Siemens AG");
+const ASML: About = ("NL", "17085815", "ASML Holding N.V.");
 const DANONE: About = ("FR", "552032534", "DANONE");
 const DANTE: About = ("RO", "14399840", "DANTE INTERNATIONAL SA");
 const NOVO: About = ("DK", "24256790", "Novo Nordisk A/S");
@@ -71,6 +72,21 @@ const ROWS: &[Row] = &[
     ("cz_ares", "too_many", "cz_ares.search", ALZA, Found(Status::NeedsReview), Nothing),
     ("cz_ares", "vr_down", "cz_ares.public_register", ALZA, Lack(Unavailable), Failure),
     ("cz_ares", "vr_down", "cz_ares.entity", ALZA, Found(Status::Complete), Nothing),
+    // Before midnight in Copenhagen nobody need ask again.
+    ("dk_cvr", "quota:0", "dk_cvr.company", NOVO, Lack(Throttled), Stay),
+    ("dk_cvr", "quota:50", "dk_cvr.company", NOVO, Found(Status::Complete), Nothing),
+    ("dk_cvr", "error:BANNED", "dk_cvr.company", NOVO, Lack(Throttled), Stay),
+    ("dk_cvr", "error:INTERNAL_ERROR", "dk_cvr.search", NOVO, Lack(Unavailable), Failure),
+    ("dk_cvr", "error:INVALID_UA", "dk_cvr.company", NOVO, Lack(Denied), Nothing),
+    ("dk_cvr", "error:INVALID_VAT", "dk_cvr.company", NOVO, Found(Status::NeedsReview), Nothing),
+    ("dk_cvr", "error:SOMETHING_NEW", "dk_cvr.company", NOVO, Lack(Unavailable), Failure),
+    ("dk_cvr", "not_found_404", "dk_cvr.company", ("DK", "10000009", ""), Found(Status::NotFound), Nothing),
+    ("nl_kvk", "ipd:IPD5200", "nl_kvk.company", ASML, Found(Status::NotFound), Nothing),
+    ("nl_kvk", "ipd:IPD0005", "nl_kvk.company", ASML, Found(Status::NeedsReview), Nothing),
+    ("nl_kvk", "ipd:IPD1998", "nl_kvk.search", ASML, Found(Status::NeedsReview), Nothing),
+    ("nl_kvk", "ipd:IPD1002", "nl_kvk.company", ASML, Instead("nl_kvk_open"), Stay),
+    ("nl_kvk", "ipd:IPD1003", "nl_kvk.names", ASML, Lack(Throttled), Stay),
+    ("nl_kvk", "ipd:IPD9999", "nl_kvk.company", ASML, Instead("nl_kvk_open"), Failure),
     ("fr_insee", "non_diffusible", "fr_insee.unit", DANONE, Found(Status::NeedsReview), Nothing),
     ("fr_insee", "non_diffusible", "fr_insee.head_office", DANONE, Found(Status::NeedsReview), Nothing),
     ("fr_insee", "maintenance", "fr_insee.unit", DANONE, Instead("recherche_entreprises"), Failure),
