@@ -286,6 +286,8 @@ mod micros {
 
 #[cfg(test)]
 mod tests {
+    use proptest::{collection::vec, prelude::*, sample::Index};
+
     use super::*;
 
     const MINUTE: Duration = Duration::from_secs(60);
@@ -334,6 +336,29 @@ mod tests {
         ];
         for (text, expected) in cases {
             assert_eq!(Snapshot::decode(text, Some("vies:DE")), Err(expected), "{text}");
+        }
+    }
+
+    proptest! {
+        /// A record that somebody damaged is refused, or says something that is possible.
+        #[test]
+        fn damage_does_no_harm(damage in vec((any::<Index>(), any::<char>()), 1..4), now in any::<u64>()) {
+            let mut text: Vec<char> = open().encode().chars().collect();
+            for (at, c) in damage {
+                *at.get_mut(&mut text) = c;
+            }
+            let text: String = text.into_iter().collect();
+            let policy = Policy::default();
+            if let Ok(record) = Snapshot::decode(&text, Some("vies:DE")) {
+                prop_assert!(record.remaining(Stamp::from_micros(now), &policy) <= policy.throttle_max.max(policy.open.max));
+                prop_assert_eq!(Snapshot::decode(&record.encode(), None), Ok(record));
+            }
+        }
+
+        #[test]
+        fn any_text_is_no_trouble(text in ".*") {
+            prop_assert!(Snapshot::decode(&text, None).is_err());
+            prop_assert_eq!(Snapshot::service_of(&text), None);
         }
     }
 

@@ -30,8 +30,8 @@ use crate::{
     policy::{LimitScope, RateLimitPolicy},
     registry::CircuitRegistry,
     shell::Core,
-    snapshot::{Snapshot, Stamp, fingerprint},
-    store::{Content, FleetStore, Loaded, Op, PutAnswer, Record, StoreError, Subscription},
+    snapshot::{Snapshot, Stamp},
+    store::{FleetStore, Op, PutAnswer, Record, StoreError, Subscription},
 };
 
 /// Snapshots are saved at most this often: what a crash can cost.
@@ -54,7 +54,7 @@ const RENEW: Duration = Duration::from_millis(200);
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Loading and saving everything may take longer.
-const PATIENCE_ALL: Duration = Duration::from_secs(10);
+pub(super) const PATIENCE_ALL: Duration = Duration::from_secs(10);
 
 /// After a failure the next attempt is made after this time, twice that, and so on …
 const RETRY: Duration = Duration::from_millis(100);
@@ -71,7 +71,7 @@ const REFRESH: u32 = 6 * 3600;
 /// Keeps a registry in its store, for as long as [`run`](Self::run) runs.
 #[must_use = "a keeper keeps nothing until it runs"]
 pub struct Keeper {
-    registry: CircuitRegistry,
+    pub(super) registry: CircuitRegistry,
     fleet: Mutex<Fleet>,
 }
 
@@ -98,7 +98,7 @@ impl Keeper {
         let keeper = Self { registry, fleet: Mutex::default() };
         if let Some(link) = keeper.registry.link() {
             keeper.load(link).await;
-            keeper.warn_if_alone(link);
+            keeper.say_whether_shared(link);
             link.set_kept(true); // from here on somebody will answer
         }
         keeper
@@ -127,78 +127,6 @@ impl Keeper {
         };
         if timeout(PATIENCE, flush).await.is_err() {
             tracing::warn!(store = link.store.kind(), "the breakers' last changes may not be stored");
-        }
-    }
-
-    // ── restoring ──────────────────────────────────────────────────────────────────────────────────────────────────────
-
-    async fn load(&self, link: &Link) {
-        let names: Vec<ServiceName> = self.registry.config().service_names().map(ServiceName::from).collect();
-        let loaded = limited(PATIENCE_ALL, async {
-            let clock = link.read_clock().await?;
-            Ok((clock, link.store.load(&names).await?))
-        })
-        .await;
-        link.report(Op::Load, &loaded);
-        let store = link.store.kind();
-        let Ok((clock, records)) = loaded else {
-            return tracing::warn!(store, "breakers could not be restored: all start closed");
-        };
-        let (mut restored, mut too_many, total) = (0_usize, 0_usize, records.len());
-        for Loaded { service, content } in records {
-            let problem = match (&service, content) {
-                (service, Content::Text(text)) => match Snapshot::decode(&text, service.as_deref()) {
-                    Ok(record) => {
-                        if self.restore_one(&record, &text, clock) {
-                            // Beyond the bound of names made on first use a breaker is forgotten as soon as nobody holds it.
-                            let kept = self.registry.existing(&record.service).is_some();
-                            *(if kept { &mut restored } else { &mut too_many }) += 1;
-                        }
-                        continue;
-                    }
-                    Err(unreadable) => unreadable.to_string(),
-                },
-                (_, Content::WrongType(kind)) => format!("it is a {kind} and not a text"),
-                (_, Content::Missing) => "it is gone".to_owned(),
-            };
-            let service = service.as_deref().unwrap_or("?");
-            tracing::warn!(store, service, problem, "a breaker's record cannot be used: it starts closed");
-        }
-        if too_many > 0 {
-            tracing::warn!(
-                store,
-                too_many,
-                "more breakers are remembered than `names.max_dynamic` allows: they start closed"
-            );
-        }
-        tracing::info!(store, records = total, restored, "breakers restored");
-    }
-
-    fn restore_one(&self, record: &Snapshot, text: &str, clock: super::link::StoreClock) -> bool {
-        let same_policy = record.policy == fingerprint(&self.registry.policy_of(&record.service));
-        if record.is_open() && !same_policy {
-            let service = record.service.as_str();
-            tracing::warn!(service, "a breaker's record was made under another policy: it starts closed");
-        }
-        if record.is_blank() && self.registry.existing(&record.service).is_none() {
-            return false;
-        }
-        member::restore(&self.registry.core(&record.service), record, text, same_policy, clock)
-    }
-
-    fn warn_if_alone(&self, link: &Link) {
-        if link.fleet().is_some() || !self.registry.shares() {
-            return;
-        }
-        let store = link.store.kind();
-        if self.registry.config().shares_state() {
-            tracing::warn!(store, "`fleet: share` needs a Redis store: this process goes by its own state");
-        } else {
-            // All is well if it is the only one.
-            tracing::info!(
-                store,
-                "rate limits with `scope: fleet` count this process alone: several need a Redis store"
-            );
         }
     }
 

@@ -11,4 +11,5 @@ pub(crate) mod link;
 pub(crate) mod member;
 pub(crate) mod merge;
 pub(crate) mod quota;
+mod restore;
 pub(crate) mod share;

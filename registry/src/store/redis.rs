@@ -13,6 +13,8 @@
 //! Every question is one script, so one round trip and atomic, and goes by Redis's own clock. Where a connection broke, the next
 //! question makes a new one. It is not for Redis Cluster, whose scripts may not touch so many keys.
 
+mod scripts;
+
 use std::{
     collections::BTreeSet,
     fmt,
@@ -23,11 +25,12 @@ use std::{
 
 use futures::StreamExt;
 use redis::{
-    AsyncConnectionConfig, Client, ErrorKind, IntoConnectionInfo, RedisError, Script, ServerErrorKind,
+    AsyncConnectionConfig, Client, ErrorKind, IntoConnectionInfo, RedisError, ServerErrorKind,
     aio::{MultiplexedConnection, PubSubStream},
 };
 use tokio::sync::Mutex;
 
+use self::scripts::{INDEX_MILLIS, Scripts};
 use super::{
     Answer, Content, FleetStore, Lease, LeaseAnswer, Loaded, News, Put, PutAnswer, Record, Store, StoreError,
     StoreErrorKind, Subscription,
@@ -62,14 +65,6 @@ pub struct RedisStore {
     /// Counts connections, for a name of what the store held when it was empty.
     lives: AtomicU64,
     scripts: Scripts,
-}
-
-struct Scripts {
-    put: Script,
-    lease: Script,
-    renew: Script,
-    take: Script,
-    sync: Script,
 }
 
 impl fmt::Debug for RedisStore {
@@ -113,13 +108,7 @@ impl RedisStore {
             let what = error.detail().map_or_else(|| error.to_string(), str::to_owned);
             bad(format!("not a Redis address: {}", what.lines().next().unwrap_or_default()))
         })?;
-        let scripts = Scripts {
-            put: Script::new(PUT),
-            lease: Script::new(LEASE),
-            renew: Script::new(RENEW),
-            take: Script::new(TAKE),
-            sync: Script::new(SYNC),
-        };
+        let scripts = Scripts::default();
         Ok(Self { client, prefix, connection: Mutex::new(None), lives: AtomicU64::new(0), scripts })
     }
 
@@ -431,87 +420,6 @@ fn trouble(error: &RedisError) -> StoreError {
     };
     StoreError::new(kind, message)
 }
-
-/// The index outlives every record that is kept without end.
-const INDEX_MILLIS: u64 = 31 * 24 * 3600 * 1000;
-
-/// KEYS: the index, then one per text. ARGV: the channel, how long the index lives; then four per text: the service, what is
-/// expected, the text, how long it lives. Our texts are ASCII: anything else is none and is replaced. Answers a pair per text: 1 and nothing, or 0 and what stands there.
-const PUT: &str = r"
-local now = redis.call('TIME')
-local millis = now[1] * 1000 + math.floor(now[2] / 1000)
-local answers = {}
-for i = 2, #KEYS do
-    local at = 2 + (i - 2) * 4
-    local present = redis.pcall('GET', KEYS[i])
-    if type(present) ~= 'string' or string.find(present, '[\128-\255]') then present = '' end
-    if present == ARGV[at + 2] then
-        redis.call('SET', KEYS[i], ARGV[at + 3], 'PX', ARGV[at + 4])
-        local indexed = redis.pcall('ZADD', KEYS[1], string.format('%.0f', millis), ARGV[at + 1])
-        if type(indexed) == 'table' and indexed['err'] then redis.call('DEL', KEYS[1]) end
-        redis.call('PUBLISH', ARGV[1], ARGV[at + 3])
-        answers[i - 1] = { 1, '' }
-    else
-        answers[i - 1] = { 0, present }
-    end
-end
-redis.call('PEXPIRE', KEYS[1], ARGV[2])
-return answers
-";
-
-/// KEYS: the record, the lease. ARGV: what the record should be, who asks, when it is due, for how long, the channel, the news.
-/// Answers 1; or 2 and how many milliseconds someone else has it; or 3 and what the record is; or 4 and how many microseconds are
-/// left until it is due.
-const LEASE: &str = r"
-local present = redis.pcall('GET', KEYS[1])
-if type(present) ~= 'string' or string.find(present, '[\128-\255]') then present = '' end
-if present ~= ARGV[1] then return { 3, 0, present } end
-local now = redis.call('TIME')
-local early = ARGV[3] - (now[1] * 1000000 + now[2])
-if early > 0 then return { 4, early, '' } end
-if redis.call('SET', KEYS[2], ARGV[2], 'NX', 'PX', ARGV[4]) or redis.call('GET', KEYS[2]) == ARGV[2] then
-    redis.call('PEXPIRE', KEYS[2], ARGV[4])
-    redis.call('PUBLISH', ARGV[5], ARGV[6])
-    return { 1, 0, '' }
-end
-return { 2, redis.call('PTTL', KEYS[2]), '' }
-";
-
-/// KEYS: the lease. ARGV: who holds it, for how long, the channel, the news. Answers 1, or 0 if it is not held any more.
-const RENEW: &str = r"
-if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
-redis.call('PEXPIRE', KEYS[1], ARGV[2])
-redis.call('PUBLISH', ARGV[3], ARGV[4])
-return 1
-";
-
-/// The cell-rate algorithm. KEYS: when the next token is due, were they all taken evenly. ARGV: microseconds between tokens, and how
-/// far ahead they may be taken. Answers 0, or the microseconds until there is a token.
-const TAKE: &str = r"
-local now = redis.call('TIME')
-now = now[1] * 1000000 + now[2]
-local due = math.max(tonumber(redis.call('GET', KEYS[1])) or 0, now)
-local wait = due - ARGV[2] - now
-if wait > 0 then return math.ceil(wait) end
-due = due + ARGV[1]
-redis.call('SET', KEYS[1], string.format('%.0f', due), 'PX', math.ceil((due - now) / 1000) + 1000)
-return 0
-";
-
-/// KEYS: the index, the processes, the life. ARGV: who comes by, since when (milliseconds), a new life, changes at the most.
-/// Answers the time, the number of processes, the life, and the services that changed.
-const SYNC: &str = r"
-local now = redis.call('TIME')
-local millis = now[1] * 1000 + math.floor(now[2] / 1000)
-redis.call('ZADD', KEYS[2], string.format('%.0f', millis), ARGV[1])
-redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', string.format('%.0f', millis - 15000))
-redis.call('PEXPIRE', KEYS[2], 60000)
-redis.call('SET', KEYS[3], ARGV[3], 'NX')
-redis.call('PEXPIRE', KEYS[3], 86400000)
-local changed = redis.pcall('ZRANGEBYSCORE', KEYS[1], ARGV[2], '+inf', 'LIMIT', 0, ARGV[4])
-if changed['err'] then changed = {} end
-return { now[1], now[2], redis.call('ZCARD', KEYS[2]), redis.call('GET', KEYS[3]), changed }
-";
 
 #[cfg(test)]
 mod tests {

@@ -189,6 +189,61 @@ async fn another_policy_starts_closed() {
     }
 }
 
+/// Nobody has to clean up before breakers are shared again.
+#[tokio::test]
+async fn what_stands_in_the_way_of_the_fleet_is_replaced() {
+    let server = Server::start().await;
+    let yaml = "fleet: { share: { lease: 300ms } }
+services: { s: { fail_max: 1, reset_timeout: 50ms, rate_limit: { limit: 1000000, per: 1h, scope: fleet } } }";
+    let mut redis = server.look().await;
+    let stand = async |redis: &mut redis::aio::MultiplexedConnection, key: &str| {
+        let _: () = redis.del(key).await.unwrap();
+        let _: () = redis.lpush(key, "a list").await.unwrap();
+    };
+    for key in ["index", "processes", "life", "rate:s", "breaker:s"] {
+        stand(&mut redis, &format!("circuit-registry:{key}")).await;
+    }
+    let process = Process::start(&server.address(), yaml).await;
+    let record = async |redis: &mut redis::aio::MultiplexedConnection| {
+        process.breaker().stored().await.expect("stored");
+        let text: String = redis.get("circuit-registry:breaker:s").await.expect("a record");
+        text.split("\"epoch\":").nth(1).and_then(|rest| rest.split(',').next().map(str::to_owned)).expect("an epoch")
+    };
+    process.fail(1).await;
+    // A lease that is none, and one that never ends: neither is anybody's.
+    for lease in ["a list", "endless"] {
+        let key = format!("circuit-registry:lease:s:{}", record(&mut redis).await);
+        match lease {
+            "endless" => redis.set::<_, _, ()>(&key, "somebody").await.unwrap(),
+            _ => stand(&mut redis, &key).await,
+        }
+        eventually("due", || process.state() == State::HalfOpen).await;
+        process.fail(1).await;
+        let rest: i64 = redis.pttl(&key).await.unwrap();
+        assert!(rest <= 300 && rest != -1, "{lease}: it is a lease of ours now, or over by now: {rest}");
+    }
+    for key in ["index", "processes", "life", "rate:s", "breaker:s"] {
+        let kind: String =
+            redis::cmd("TYPE").arg(format!("circuit-registry:{key}")).query_async(&mut redis).await.unwrap();
+        assert_ne!(kind, "list", "{key}");
+    }
+    assert_eq!(process.errors("load").1, 0, "no question has failed");
+}
+
+/// A clock that was set back, or a number that somebody wrote, holds nobody for longer than the limit does.
+#[tokio::test]
+async fn a_token_that_is_due_in_a_far_future_is_due_soon() {
+    let server = Server::start().await;
+    let yaml = "services: { s: { rate_limit: { per: 100ms, scope: fleet } } }";
+    let (log, _guard) = Log::listen();
+    let process = Process::start(&server.address(), yaml).await;
+    eventually("it has joined", || !log.lines(&["INFO", "sharing breakers"]).is_empty()).await;
+    let mut redis = server.look().await;
+    let _: () = redis.set("circuit-registry:rate:s", "9000000000000000").await.unwrap();
+    let told = process.ok().await.expect_err("none now");
+    assert!(told.retry_in().is_some_and(|time| time <= Duration::from_millis(200)), "{told:?}");
+}
+
 #[tokio::test]
 async fn an_index_that_is_none_hides_no_configured_service() {
     let server = Server::start().await;

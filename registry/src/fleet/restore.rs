@@ -1,0 +1,88 @@
+//! What a process takes over from the one before it, or from its fleet, before its first call.
+
+use crate::{
+    fleet::{
+        ask::limited,
+        keeper::{Keeper, PATIENCE_ALL},
+        link::{Link, StoreClock},
+        member,
+    },
+    outcome::ServiceName,
+    snapshot::{Snapshot, fingerprint},
+    store::{Content, Loaded, Op},
+};
+
+impl Keeper {
+    /// Enters everything that the store remembers. What cannot be used is logged, and costs its own breaker only.
+    pub(super) async fn load(&self, link: &Link) {
+        let names: Vec<ServiceName> = self.registry.config().service_names().map(ServiceName::from).collect();
+        let loaded = limited(PATIENCE_ALL, async {
+            let clock = link.read_clock().await?;
+            Ok((clock, link.store.load(&names).await?))
+        })
+        .await;
+        link.report(Op::Load, &loaded);
+        let store = link.store.kind();
+        let Ok((clock, records)) = loaded else {
+            return tracing::warn!(store, "breakers could not be restored: all start closed");
+        };
+        let (mut restored, mut too_many, total) = (0_usize, 0_usize, records.len());
+        for Loaded { service, content } in records {
+            let problem = match (&service, content) {
+                (service, Content::Text(text)) => match Snapshot::decode(&text, service.as_deref()) {
+                    Ok(record) => {
+                        if self.restore_one(&record, &text, clock) {
+                            // Beyond the bound of names made on first use a breaker is forgotten as soon as nobody holds it.
+                            let kept = self.registry.existing(&record.service).is_some();
+                            *(if kept { &mut restored } else { &mut too_many }) += 1;
+                        }
+                        continue;
+                    }
+                    Err(unreadable) => unreadable.to_string(),
+                },
+                (_, Content::WrongType(kind)) => format!("it is a {kind} and not a text"),
+                (_, Content::Missing) => "it is gone".to_owned(),
+            };
+            let service = service.as_deref().unwrap_or("?");
+            tracing::warn!(store, service, problem, "a breaker's record cannot be used: it starts closed");
+        }
+        if too_many > 0 {
+            tracing::warn!(
+                store,
+                too_many,
+                "more breakers are remembered than `names.max_dynamic` allows: they start closed"
+            );
+        }
+        tracing::info!(store, records = total, restored, "breakers restored");
+    }
+
+    fn restore_one(&self, record: &Snapshot, text: &str, clock: StoreClock) -> bool {
+        let same_policy = record.policy == fingerprint(&self.registry.policy_of(&record.service));
+        if record.is_open() && !same_policy {
+            let service = record.service.as_str();
+            tracing::warn!(service, "a breaker's record was made under another policy: it starts closed");
+        }
+        if record.is_blank() && self.registry.existing(&record.service).is_none() {
+            return false;
+        }
+        member::restore(&self.registry.core(&record.service), record, text, same_policy, clock)
+    }
+
+    /// Says so if the configuration wants to share and the store cannot, or the other way round.
+    pub(super) fn say_whether_shared(&self, link: &Link) {
+        let (store, state) = (link.store.kind(), self.registry.config().shares_state());
+        match link.fleet() {
+            None if state => {
+                tracing::warn!(store, "`fleet: share` needs a Redis store: this process goes by its own state")
+            }
+            // All is well if it is the only one.
+            None if self.registry.shares() => {
+                tracing::info!(store, "rate limits with `scope: fleet` count this process alone: several need Redis");
+            }
+            Some(_) if !state => {
+                tracing::info!(store, "breakers are remembered and not shared: `fleet: share` would share them");
+            }
+            _ => {}
+        }
+    }
+}
