@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use circuit_registry::CircuitRegistry;
 use futures::future::BoxFuture;
+use serde::{Deserialize, Serialize};
 use temporalio_common::ActivityDefinition;
 use temporalio_sdk::activities::{
     ActivityContext, ActivityDefinitions, ActivityError, ActivityImplementer, ExecutableActivity,
@@ -66,19 +67,41 @@ impl Activities {
         let most = info.retry_policy.as_ref().map_or(1, |policy| policy.maximum_attempts());
         let most = ask.tries.map_or(most, |tries| tries.min(most));
         let chance = Chance { attempt: info.attempt, last: info.attempt >= most };
-        if let Ok(Some(job)) = ctx.heartbeat_details().deserialize::<Job>() {
-            ask.job = Some(job); // started by an earlier attempt that did not live to tell
+        let starts = entry.operation.billed && ask.job.is_none();
+        match ctx.heartbeat_details().deserialize::<Trace>() {
+            Ok(Some(Trace::Started(job))) => ask.job = Some(job),
+            Ok(Some(Trace::Asking)) if starts => {
+                return Err(ActivityError::application(Self::not_again(entry, chance).failure(chance)));
+            }
+            _ => {}
         }
-        let keeper = |job: Job| -> BoxFuture<'_, ()> {
-            Box::pin(async move {
-                if let Err(error) = ctx.record_heartbeat(job).await {
-                    tracing::warn!(%error, "a job could not be remembered");
-                }
-            })
+        let leave = async |trace: Trace| {
+            if let Err(error) = ctx.record_heartbeat(trace).await {
+                tracing::warn!(%error, "an attempt could not leave a trace");
+            }
         };
+        let keeper = |job: Job| -> BoxFuture<'_, ()> { Box::pin(leave(Trace::Started(job))) };
+        if starts && ask.job.is_none() {
+            leave(Trace::Asking).await;
+        }
         let finding = self.investigate(entry, &ask, chance, Some(&keeper)).await;
+        if finding.is_err() && starts && ask.job.is_none() {
+            leave(Trace::Over).await; // travels with the failure
+        }
         finding.map_err(|failed| ActivityError::application(failed.failure(chance)))
     }
+}
+
+/// What an attempt at a billed operation leaves behind, for the case that it does not live to tell.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Trace {
+    /// It is about to ask for something that is charged.
+    Asking,
+    /// It has started a job, to be collected.
+    Started(Job),
+    /// It ended like an attempt should; what it said about the charge counts.
+    Over,
 }
 
 /// The `N`th row of the catalog as an activity: one implementation, as many types as there are rows.

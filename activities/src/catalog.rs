@@ -36,6 +36,9 @@ static SOURCES: &[&Source] = &[
     &source::eba_register::SOURCE,
     &source::peppol_directory::SOURCE,
     &source::peppol_verify::SOURCE,
+    &source::brightdata::ENRICHMENT,
+    &source::brightdata::SOCIAL,
+    &source::brightdata::PERSON,
 ];
 
 #[rustfmt::skip] // one line each, as above

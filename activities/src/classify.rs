@@ -79,8 +79,8 @@ pub struct Trouble {
     pub retry_after: Option<Duration>,
     /// Whose trouble it is.
     pub scope: Scope,
-    /// True if the request never reached the upstream, so that it cannot have been charged.
-    pub unsent: bool,
+    /// True if nothing can have been charged: the request never reached the upstream, or is free.
+    pub uncharged: bool,
     verdict: Verdict,
 }
 
@@ -89,7 +89,7 @@ impl Trouble {
     #[must_use]
     pub fn new(class: Class, reason: impl Into<String>) -> Self {
         let verdict = class.verdict(None);
-        Self { class, reason: reason.into(), retry_after: None, scope: Scope::Service, unsent: false, verdict }
+        Self { class, reason: reason.into(), retry_after: None, scope: Scope::Service, uncharged: false, verdict }
     }
 
     /// The upstream knows no such thing.
@@ -142,8 +142,14 @@ impl Trouble {
 
     /// The same, certain not to have reached the upstream.
     #[must_use]
-    pub const fn unsent(mut self) -> Self {
-        self.unsent = true;
+    pub const fn unsent(self) -> Self {
+        self.uncharged()
+    }
+
+    /// The same, about a request that costs nothing.
+    #[must_use]
+    pub const fn uncharged(mut self) -> Self {
+        self.uncharged = true;
         self
     }
 

@@ -1,5 +1,6 @@
 //! The upstreams, one file each: the row, and what only this upstream needs.
 
+pub mod brightdata;
 pub mod ch_zefix;
 pub mod cz_ares;
 pub mod cz_isir;

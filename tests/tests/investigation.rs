@@ -42,7 +42,9 @@ fn of<'a>(report: &'a Report, source: &'a str) -> impl Iterator<Item = &'a Findi
 async fn a_healthy_investigation_is_complete_and_leaves_every_breaker_closed() -> Result<(), Exit> {
     let lab = Lab::start().await?;
     lab.with_worker(BREAKERS, async |bench| {
-        let finnish = Subject { id: Some("0112038-9".to_owned()), ..Subject::new(Country::new("FI")) };
+        // The Finnish register does not say who acts for a company.
+        let persons = vec!["Ola Eksempel".to_owned()];
+        let finnish = Subject { id: Some("0112038-9".to_owned()), persons, ..Subject::new(Country::new("FI")) };
         for subject in [equinor(), finnish] {
             let report = bench.investigate(subject).await?;
             assert_eq!(report.status, Overall::Complete, "{:#?}", report.coverage);

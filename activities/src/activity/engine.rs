@@ -34,6 +34,26 @@ pub struct Failed {
 }
 
 impl Activities {
+    /// What becomes of an attempt whose predecessor may have been charged and did not live to tell.
+    #[must_use]
+    pub fn not_again(entry: Entry, chance: Chance) -> Failed {
+        let text = "an earlier attempt broke off and may have been charged: not asked again";
+        let trouble = Trouble::unavailable(text);
+        let lack = Box::new(Lack {
+            service: entry.source.breaker.to_owned(),
+            reason: Reason::Declined,
+            retry_in_ms: None,
+            source: entry.source.name.to_owned(),
+            operation: entry.operation.name.to_owned(),
+            class: Some(trouble.class),
+            text: text.to_owned(),
+            attempts: chance.attempt,
+            started_at: None,
+            duration_ms: 0,
+        });
+        Failed { lack, error: CallError::Upstream(trouble) }
+    }
+
     /// Makes one attempt at an operation. A finding is whatever there is to know, including that there is nothing to know;
     /// what is merely not known yet is a failure.
     ///
@@ -89,7 +109,7 @@ impl Activities {
             }
             Err(error) => error,
         };
-        let reason = reason(&error, operation.billed);
+        let reason = reason(&error, operation.billed, ask.job.is_some());
         let text = told(source.name, &error);
         let (service, class, retry_in) = match &error {
             CallError::Rejected(rejection) => (rejection.service().to_string(), None, rejection.retry_in()),
@@ -148,16 +168,17 @@ fn filled(finding: Finding, answer: Answer) -> Finding {
     }
 }
 
-/// The registry's word for an error, which decides whether the workflow's server tries again.
-fn reason(error: &Stop, billed: bool) -> Reason {
+/// The registry's word for an error, which decides whether the workflow's server tries again. What is billed is not, unless
+/// it is merely `collected`.
+fn reason(error: &Stop, billed: bool, collected: bool) -> Reason {
     match error {
         CallError::Rejected(rejection) => Reason::from(rejection),
         // Whoever did not answer in time may well have charged for it.
-        CallError::TimedOut { .. } if billed => Reason::Declined,
+        CallError::TimedOut { .. } if billed && !collected => Reason::Declined,
         CallError::TimedOut { .. } => Reason::TimedOut,
         CallError::Upstream(Trouble { class: Class::Throttled, .. }) => Reason::Throttled,
-        CallError::Upstream(Trouble { class: Class::Unavailable | Class::Timeout, unsent, .. })
-            if *unsent || !billed =>
+        CallError::Upstream(Trouble { class: Class::Unavailable | Class::Timeout, uncharged, .. })
+            if *uncharged || !billed =>
         {
             Reason::Failed
         }

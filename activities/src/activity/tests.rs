@@ -1,6 +1,7 @@
 //! The engine against the simulator: real sockets, real breakers, no workflow.
 
 mod eba_register;
+mod jobs;
 mod kept;
 mod matrix;
 mod northdata;
@@ -87,7 +88,8 @@ fn subject(country: &str, id: &str, name: &str) -> Subject {
 
 fn equinor() -> Subject {
     let address = Some("Forusbeen 50, 4035 Stavanger".to_owned());
-    Subject { address, ..subject("NO", "923609016", "EQUINOR ASA") }
+    let (website, persons) = (Some("https://www.equinor.com".to_owned()), vec!["Ola Eksempel".to_owned()]);
+    Subject { address, website, persons, ..subject("NO", "923609016", "EQUINOR ASA") }
 }
 
 #[test]

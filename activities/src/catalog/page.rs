@@ -108,6 +108,7 @@ fn body(text: Text) -> String {
     match text {
         Text::Any => "any".to_owned(),
         Text::With(text) => format!("with `{}`", text.replace('|', "\\|")),
+        Text::Plain(text) => format!("plain text with `{text}`"),
         Text::Json => "JSON".to_owned(),
         Text::Html => "a page".to_owned(),
         Text::NotHtml => "no page".to_owned(),

@@ -203,6 +203,8 @@ pub enum Need {
     Address,
     /// The website.
     Website,
+    /// Names of persons who act for it.
+    Persons,
 }
 
 /// Whether a question makes sense for a subject.
@@ -231,6 +233,7 @@ impl Need {
             Self::Vat => subject.vat_number().map(|(number, _)| number),
             Self::Address => subject.address.clone(),
             Self::Website => subject.website.clone(),
+            Self::Persons => (!subject.persons.is_empty()).then(|| subject.persons.join(", ")),
         }
     }
 
@@ -244,6 +247,7 @@ impl Need {
             Self::Vat => "VAT number",
             Self::Address => "address",
             Self::Website => "website",
+            Self::Persons => "known representative",
         }
     }
 }

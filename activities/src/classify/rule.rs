@@ -32,6 +32,8 @@ pub enum Text {
     Any,
     /// Contains this text.
     With(&'static str),
+    /// Contains this text, and begins neither like JSON nor like a page: no data that happens to quote it.
+    Plain(&'static str),
     /// Begins like JSON.
     Json,
     /// Begins like a page.
@@ -51,6 +53,13 @@ impl Rule {
     #[must_use]
     pub const fn with(mut self, text: &'static str) -> Self {
         self.text = Text::With(text);
+        self
+    }
+
+    /// Only where the body is plain text that contains this.
+    #[must_use]
+    pub const fn plain(mut self, text: &'static str) -> Self {
+        self.text = Text::Plain(text);
         self
     }
 
@@ -106,9 +115,11 @@ impl Rule {
 impl Text {
     fn fits(self, body: &[u8]) -> bool {
         let first = || body.iter().find(|byte| !byte.is_ascii_whitespace());
+        let contains = |text: &str| body.windows(text.len()).any(|window| window == text.as_bytes());
         match self {
             Self::Any => true,
-            Self::With(text) => body.windows(text.len()).any(|window| window == text.as_bytes()),
+            Self::With(text) => contains(text),
+            Self::Plain(text) => !matches!(first(), Some(b'{' | b'[' | b'<')) && contains(text),
             Self::Json => matches!(first(), Some(b'{' | b'[')),
             Self::Html => matches!(first(), Some(b'<')),
             Self::NotHtml => !matches!(first(), Some(b'<')),
@@ -199,6 +210,7 @@ mod tests {
             on(404).with("GONE").means(Class::Business, "withdrawn"),
             on(404).json().means(Class::NotFound, "unknown"),
             on(0).html().means(Class::Unavailable, "a page"),
+            on(0).plain("closed").means(Class::Throttled, "closed"),
         ];
         let class = |status, body| judged(&rules, &Reply::new(status, body)).expect_err("no answer").class;
         assert_eq!(class(404, r#"{"code":"GONE"}"#), Class::Business);
@@ -206,6 +218,8 @@ mod tests {
         assert_eq!(class(404, "<html>"), Class::Unavailable);
         assert_eq!(class(200, "\n<!doctype html>"), Class::Unavailable);
         assert_eq!(class(404, "nothing"), Class::BadShape);
+        assert_eq!(class(200, "We are closed"), Class::Throttled);
+        assert_eq!(judged(&rules, &Reply::new(200, r#"["closed"]"#)), Ok(()), "data may say anything");
         assert_eq!(judged(&rules, &Reply::new(200, "{}")), Ok(()));
     }
 

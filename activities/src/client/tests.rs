@@ -124,7 +124,10 @@ async fn a_broken_off_answer_is_an_outage() {
     let nonsense = b"\x16\x03\x01 what\r\n\r\n".to_vec();
     for answer in [short, nothing, nonsense] {
         let trouble = ask(vec![answer], Request::get("/x")).await.expect_err("no whole answer");
-        assert_eq!((trouble.class, trouble.verdict(), trouble.unsent), (Class::Unavailable, Verdict::Failure, false));
+        assert_eq!(
+            (trouble.class, trouble.verdict(), trouble.uncharged),
+            (Class::Unavailable, Verdict::Failure, false)
+        );
     }
 }
 
@@ -135,7 +138,7 @@ async fn nobody_there_is_an_outage_that_cost_nothing() {
     drop(listener);
     let request = Request::get("/x").segment("Jane Example").query("q", "secret question");
     let trouble = client(addr).send(&SOURCE, request).await.expect_err("nobody");
-    assert_eq!((trouble.class, trouble.unsent), (Class::Unavailable, true));
+    assert_eq!((trouble.class, trouble.uncharged), (Class::Unavailable, true));
     let text = format!("{trouble} {trouble:?}");
     assert!(!text.contains("secret") && !text.contains("Jane"), "{text}");
 }
@@ -165,7 +168,7 @@ async fn a_public_name_that_stands_for_an_inner_address_is_not_connected_to() {
     let names = || guard::Names::new(Here);
     let client = Client::with_names(Settings::default(), names()).expect("a client");
     let trouble = client.send(&source, Request::get("/x")).await.expect_err("an inner address");
-    assert_eq!((trouble.class, trouble.unsent), (Class::Unavailable, true));
+    assert_eq!((trouble.class, trouble.uncharged), (Class::Unavailable, true));
     assert!(asked.try_recv().is_err(), "it was asked all the same");
 
     // The operator may have a register of that name in the next room.
@@ -191,7 +194,7 @@ async fn a_link_is_followed_to_the_source_itself_or_to_the_public_internet() {
     let (inner, mut asked) = server(vec![http("200 OK", b"{}")]).await;
     for link in [format!("http://{inner}/"), format!("http://localhost:{}/", inner.port()), "nonsense".to_owned()] {
         let trouble = client(addr).send(&SOURCE, Request::follow(link)).await.expect_err("not followed");
-        assert_eq!((trouble.class, trouble.unsent), (Class::BadShape, true));
+        assert_eq!((trouble.class, trouble.uncharged), (Class::BadShape, true));
         assert!(!trouble.reason.contains("127."), "{trouble}");
     }
     assert!(asked.try_recv().is_err());

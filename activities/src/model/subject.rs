@@ -28,6 +28,9 @@ pub struct Subject {
     /// Website.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub website: Option<String>,
+    /// Names of persons who act for it; at most [`Subject::PERSONS`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub persons: Vec<String>,
 }
 
 /// A subject that cannot be investigated as it stands; the text says what to change.
@@ -50,10 +53,13 @@ pub enum SubjectError {
 }
 
 impl Subject {
+    /// So many persons are asked about: some sources charge by the person.
+    pub const PERSONS: usize = 5;
+
     /// A subject of which only the country is known; fill in the fields that are.
     #[must_use]
     pub const fn new(country: Country) -> Self {
-        Self { country, id: None, name: None, lei: None, vat: None, address: None, website: None }
+        Self { country, id: None, name: None, lei: None, vat: None, address: None, website: None, persons: Vec::new() }
     }
 
     /// The same with every identifier in its normal form and blank fields removed. Numbers whose checksum fails are kept
@@ -92,6 +98,7 @@ impl Subject {
             vat,
             address: filled(self.address),
             website: filled(self.website),
+            persons: named(self.persons),
         };
         if [&subject.id, &subject.name, &subject.lei, &subject.vat].into_iter().all(Option::is_none) {
             return Err(SubjectError::Empty);
@@ -142,6 +149,17 @@ fn filled(text: Option<String>) -> Option<String> {
     text.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty())
 }
 
+/// The first few names, each once.
+fn named(persons: Vec<String>) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for name in persons.into_iter().filter_map(|name| filled(Some(name))) {
+        if names.len() < Subject::PERSONS && !names.iter().any(|known| known.to_lowercase() == name.to_lowercase()) {
+            names.push(name);
+        }
+    }
+    names
+}
+
 /// Which rules a VAT number follows. Companies may be registered abroad, but not in a system that is neither the EU's nor
 /// their own country's.
 fn vat_kind(country: Country, vat: &str) -> Result<Kind, SubjectError> {
@@ -176,6 +194,14 @@ mod tests {
         assert!(matches!(subject("NO", "9236090", "").normalised(), Err(SubjectError::Identifier(_))));
         assert!(matches!(subject("SE", "1", "CHE-107.787.577 IVA").normalised(), Err(SubjectError::ForeignVat { .. })));
         assert_eq!(subject("NO", "  ", " ").normalised(), Err(SubjectError::Empty));
+    }
+
+    #[test]
+    fn persons_are_few_and_each_is_named_once() {
+        let names = ["Ola Eksempel", " ", "OLA EKSEMPEL ", "A B", "C D", "E F", "G H", "I J"];
+        let subject = Subject { persons: names.map(str::to_owned).into(), ..subject("NO", "923609016", "") };
+        let (read, _) = subject.normalised().expect("valid");
+        assert_eq!(read.persons, ["Ola Eksempel", "A B", "C D", "E F", "G H"]);
     }
 
     #[test]

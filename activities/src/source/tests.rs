@@ -146,6 +146,20 @@ const TABLE: &[(&str, u16, &str, Class, Verdict)] = &[
     ("peppol_verify", 422, r#"{"detail":"enterprise_number: field required"}"#, Class::Business, Success),
     ("peppol_verify", 202, r#"{"status":"accepted"}"#, Class::Ok, Success),
     ("peppol_verify", 401, r#"{"detail":"Missing or invalid API key"}"#, Class::Denied, Neutral),
+    ("brightdata_enrichment", 200, "Account is suspended", Class::Throttled, stay(3600)),
+    ("brightdata_social", 403, "Account is suspended", Class::Throttled, stay(3600)),
+    ("brightdata_enrichment", 200, r#"[{"about":"Account is suspended, balance due"}]"#, Class::Ok, Success),
+    ("brightdata_enrichment", 400, "Not enough balance", Class::Throttled, stay(3600)),
+    ("brightdata_person", 401, "Invalid credentials", Class::Throttled, stay(3600)),
+    ("brightdata_enrichment", 402, r#"{"error":"Payment required"}"#, Class::Throttled, stay(3600)),
+    ("brightdata_enrichment", 429, r#"{"error":"too many running jobs. Running jobs: 9>=9"}"#, Class::Throttled, stay(30)),
+    ("brightdata_enrichment", 429, "{}", Class::Throttled, Verdict::Throttled { retry_after: None }),
+    ("brightdata_enrichment", 400, r#"{"error":"Snapshot is expired"}"#, Class::Business, Success),
+    ("brightdata_enrichment", 400, r#"{"validation_errors":["x"]}"#, Class::BadShape, Success),
+    ("brightdata_enrichment", 404, r#"{"error":"Snapshot does not exist"}"#, Class::Business, Success),
+    ("brightdata_enrichment", 404, r#"{"error":"dataset does not exist"}"#, Class::BadShape, Success),
+    ("brightdata_enrichment", 202, r#"{"status":"running","message":"Snapshot is not ready yet"}"#, Class::Ok, Success),
+    ("brightdata_enrichment", 500, r#"{"error":"x"}"#, Class::Unavailable, Failure),
 ];
 
 fn known() -> impl Iterator<Item = &'static Source> {

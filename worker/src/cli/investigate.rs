@@ -61,14 +61,17 @@ pub(super) struct SubjectArgs {
     /// Website
     #[arg(long, value_name = "URL")]
     website: Option<String>,
+    /// Person who acts for the company; may be given several times
+    #[arg(long = "person", value_name = "NAME")]
+    persons: Vec<String>,
 }
 
 impl SubjectArgs {
     /// The subject in the form in which sources are asked about it.
     fn subject(self) -> Result<Subject, Exit> {
         let country = self.country.parse().map_err(Exit::user)?;
-        let Self { id, name, lei, vat, postal_address: address, website, .. } = self;
-        let subject = Subject { id, name, lei, vat, address, website, ..Subject::new(country) };
+        let Self { id, name, lei, vat, postal_address: address, website, persons, .. } = self;
+        let subject = Subject { id, name, lei, vat, address, website, persons, ..Subject::new(country) };
         admit(subject).map_err(|error| Exit::user(error).hint("see `osint investigate --help` for what to give"))
     }
 }

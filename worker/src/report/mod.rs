@@ -129,6 +129,7 @@ mod tests {
             name: Some("Equinor ASA".into()),
             address: Some("Forusbeen 50, 4035 Stavanger".into()),
             website: Some("https://www.equinor.com".into()),
+            persons: vec!["Ola Eksempel".into()],
             ..Subject::new("NO".parse().expect("a country"))
         };
         plan(subject, operations())

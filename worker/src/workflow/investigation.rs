@@ -2,7 +2,7 @@
 
 #![allow(missing_docs, reason = "the SDK's macros make constants that cannot be documented")]
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use osint_activities::model::{Ask, Finding, Status, Subject};
 use serde::{Deserialize, Serialize};
@@ -35,6 +35,13 @@ const TRIES: u32 = 3;
 /// Attempts in all. Most of them are for a source with a rate limit that many investigations want at the same time: being
 /// refused by our own limit costs nobody anything, and is over when the question's time is.
 const ATTEMPTS: u32 = 100;
+
+/// Jobs that a source is still working on are waited for as long as this, in all. What is not done by then stays pending
+/// in the report, with the id of the job and the time at which to ask for it.
+const JOBS: Duration = Duration::from_secs(180);
+
+/// The least time between two looks at a job, however the clocks of a worker and of the server differ.
+const LOOK: Duration = Duration::from_secs(1);
 
 /// Desk work takes no time; the limit only ends a worker that hangs.
 const DESK: Duration = Duration::from_secs(10);
@@ -124,14 +131,32 @@ async fn ask(
     subject: &Subject,
 ) -> Finding {
     let from = ctx.workflow_time();
-    let call = Asked(question.operation.clone());
-    let what = Ask { tries: Some(TRIES), ..Ask::from(subject.clone()) };
-    let finding = match ctx.execute_activity(call, what, question_options(question)).await {
-        Ok(finding) => finding,
-        Err(error) => degraded(question, &error, Span { from, to: ctx.workflow_time() }),
+    let mut what = Ask { tries: Some(TRIES), ..Ask::from(subject.clone()) };
+    let finding = loop {
+        let call = Asked(question.operation.clone());
+        let asked = ctx.execute_activity(call, what.clone(), question_options(question)).await;
+        let to = ctx.workflow_time();
+        let mut finding = asked.unwrap_or_else(|error| degraded(question, &error, Span { from, to }));
+        // The job is paid for: whoever reads a report without its result must be able to find it.
+        finding.job = finding.job.or(what.job.take());
+        match until(&finding, Span { from, to }) {
+            Some(pause) => ctx.timer(pause).await,
+            None => break finding,
+        };
+        what.job = finding.job;
     };
     ctx.state_mut(|state| state.steps[index].settle(&finding));
     finding
+}
+
+/// How long to wait before asking for the result of a job, if it is worth waiting for.
+fn until(finding: &Finding, span: Span) -> Option<Duration> {
+    let (Status::Pending, Some(_), Some(retry_at)) = (finding.status, &finding.job, finding.retry_at) else {
+        return None;
+    };
+    let (from, to) = (span.from?, span.to?);
+    let pause = SystemTime::from(retry_at).duration_since(to).unwrap_or_default().max(LOOK);
+    (to.duration_since(from).unwrap_or_default() + pause <= JOBS).then_some(pause)
 }
 
 /// An operation by the name that the plan recorded, which the present catalog may no longer have.
@@ -174,4 +199,32 @@ fn refusal(error: &ActivityExecutionError) -> ApplicationFailure {
     };
     let type_name = if type_name.is_empty() { "PlanningFailed".to_owned() } else { type_name };
     ApplicationFailure::builder(message).type_name(type_name).non_retryable(true).build()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::UNIX_EPOCH;
+
+    use osint_activities::model::Job;
+
+    use super::*;
+
+    #[test]
+    fn a_job_is_waited_for_as_long_as_there_is_time() {
+        let at = |seconds: u64| UNIX_EPOCH + Duration::from_secs(seconds);
+        let pending = |retry_at: u64| Finding {
+            job: Some(Job { id: "s_1".into(), started_at: at(0).try_into().expect("a time"), polls: 1 }),
+            retry_at: Some(at(retry_at).try_into().expect("a time")),
+            ..Finding::new("x", "x.y", Status::Pending)
+        };
+        let wait = |finding: &Finding, now: u64| until(finding, Span { from: Some(at(0)), to: Some(at(now)) });
+        let seconds = |n| Some(Duration::from_secs(n));
+        assert_eq!(wait(&pending(10), 3), seconds(7));
+        assert_eq!(wait(&pending(10), 30), Some(LOOK), "a time that has passed");
+        assert_eq!(wait(&pending(180), 175), seconds(5));
+        assert_eq!(wait(&pending(181), 175), None, "the report is due");
+        assert_eq!(wait(&Finding { job: None, ..pending(10) }, 3), None);
+        assert_eq!(wait(&Finding { retry_at: None, ..pending(10) }, 3), None);
+        assert_eq!(wait(&Finding { status: Status::Complete, ..pending(10) }, 3), None);
+    }
 }

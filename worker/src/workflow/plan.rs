@@ -99,6 +99,9 @@ fn learn(mut subject: Subject, findings: &[Finding]) -> Subject {
     };
     let (registers, others): (Vec<_>, Vec<_>) = findings.iter().partition(home);
     let given = subject.clone();
+    if subject.persons.is_empty() {
+        subject.persons = representatives(&registers, &given);
+    }
     let records = registers.into_iter().chain(others).filter_map(|finding| finding.data.as_ref());
     for company in records.flat_map(|facts| &facts.companies).filter(|company| is(company, &given)) {
         subject.name = subject.name.or_else(|| company.name.clone());
@@ -112,6 +115,15 @@ fn learn(mut subject: Subject, findings: &[Finding]) -> Subject {
         Ok((subject, doubts)) if doubts.is_empty() => subject,
         _ => given,
     }
+}
+
+/// The persons whom registers name as acting for the company. A register that was asked by number names those of this very
+/// company; where it describes companies as well, one of them must be it.
+fn representatives(registers: &[&Finding], subject: &Subject) -> Vec<String> {
+    let facts = registers.iter().filter(|_| subject.id.is_some()).filter_map(|finding| finding.data.as_ref());
+    let ours = facts.filter(|facts| facts.companies.is_empty() || facts.companies.iter().any(|it| is(it, subject)));
+    let persons = ours.flat_map(|facts| &facts.officers).filter(|officer| officer.company_id.is_none());
+    persons.filter_map(|officer| officer.name.clone()).collect()
 }
 
 fn is(company: &Company, subject: &Subject) -> bool {
@@ -129,7 +141,10 @@ fn on_one_line(address: &Address) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use osint_activities::{catalog::operations, model::Facts};
+    use osint_activities::{
+        catalog::operations,
+        model::{Facts, Officer},
+    };
 
     use super::*;
 
@@ -208,6 +223,32 @@ mod tests {
         assert_eq!(learnt(&findings).as_deref(), Some("EQUINOR ASA"));
         assert_eq!(learnt(&findings[..2]).as_deref(), Some("Equinor (GLEIF)"));
         assert_eq!(learnt(&findings[..1]), None);
+    }
+
+    #[test]
+    fn representatives_are_persons_whom_the_home_register_names() {
+        let first = plan(norwegian(), operations());
+        let officer = |name: &str, company_id: Option<&str>| Officer {
+            name: Some(name.into()),
+            company_id: company_id.map(str::to_owned),
+            ..Officer::default()
+        };
+        let named = |operation: &str, companies: Vec<Company>, officers: Vec<Officer>| {
+            let data = Some(Facts { companies, officers, ..Facts::default() });
+            let source = operation.split('.').next().expect("a source");
+            Finding { data, ..Finding::new(source, operation, Status::Complete) }
+        };
+        let persons = |finding: Finding| plan_further(&first, &[finding], operations()).subject.persons;
+        let roles = || vec![officer("Ola Eksempel", None), officer("EKSEMPEL REVISJON AS", Some("1"))];
+        assert_eq!(persons(named("no_brreg.roles", vec![], roles())), ["Ola Eksempel"]);
+        assert_eq!(persons(named("no_brreg.roles", vec![equinor("EQUINOR ASA")], roles())), ["Ola Eksempel"]);
+        let namesake = Company { id: Some("111111111".into()), ..equinor("Equinor Namesake") };
+        assert!(persons(named("no_brreg.roles", vec![namesake], roles())).is_empty());
+        assert!(persons(named("brightdata_person.profiles", vec![], roles())).is_empty());
+        let given = Subject { persons: vec!["Kari Eksempel".into()], ..norwegian() };
+        let second =
+            plan_further(&plan(given, operations()), &[named("no_brreg.roles", vec![], roles())], operations());
+        assert_eq!(second.subject.persons, ["Kari Eksempel"]);
     }
 
     #[test]

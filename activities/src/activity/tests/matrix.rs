@@ -84,6 +84,10 @@ const OWN: &[(&str, &str, Outcome, Heard)] = &[
     ("cz_isir", "404_html", Lack(Unavailable), Failure),
     // Closed to the public, and therefore never asked.
     ("cz_ubo", ANY, Lack(Denied), Nothing),
+    // One account stands behind all three, and to be refused is to be told to stay away.
+    ("brightdata_enrichment", "401", Lack(Throttled), Stay),
+    ("brightdata_social", "401", Lack(Throttled), Stay),
+    ("brightdata_person", "401", Lack(Throttled), Stay),
     // Banks, insurers and foundations have no accounts here, in the form of a 500.
     ("no_brreg.accounts", "500", Found(Status::NeedsReview), Nothing),
 ];

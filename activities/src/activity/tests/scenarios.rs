@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use tokio::time::Duration;
 
 use super::{
-    Bench,
+    Bench, equinor,
     observed::{Heard, Outcome, observe},
     subject,
 };
@@ -130,11 +130,35 @@ const ROWS: &[Row] = &[
     ("peppol_verify", "flag:TAX_DEBT_DETECTED", "peppol_verify.check", PROXIMUS, Found(Status::Complete), Nothing),
     // A flag that no source stands behind is not passed on.
     ("peppol_verify", "vies_silent", "peppol_verify.check", PROXIMUS, Found(Status::Partial), Nothing),
+    ("brightdata_enrichment", "polls:2", "brightdata_enrichment.company", EQUINOR, Found(Status::Pending), Nothing),
+    ("brightdata_enrichment", "job_failed", "brightdata_enrichment.company", EQUINOR, Lack(Unavailable), Failure),
+    ("brightdata_enrichment", "row_errors", "brightdata_enrichment.company", EQUINOR, Found(Status::NotFound), Nothing),
+    ("brightdata_enrichment", "too_many_jobs", "brightdata_enrichment.company", EQUINOR, Lack(Throttled), Stay),
+    ("brightdata_enrichment", "suspended", "brightdata_enrichment.company", EQUINOR, Lack(Throttled), Stay),
+    ("brightdata_enrichment", "suspended_403", "brightdata_enrichment.company", EQUINOR, Lack(Throttled), Stay),
+    ("brightdata_enrichment", "expired", "brightdata_enrichment.company", EQUINOR, Found(Status::NeedsReview), Nothing),
+    ("brightdata_social", "polls:2", "brightdata_social.company", EQUINOR, Found(Status::Pending), Nothing),
+    ("brightdata_social", "job_failed", "brightdata_social.company", EQUINOR, Lack(Unavailable), Failure),
+    ("brightdata_social", "row_errors", "brightdata_social.company", EQUINOR, Found(Status::NotFound), Nothing),
+    ("brightdata_social", "too_many_jobs", "brightdata_social.company", EQUINOR, Lack(Throttled), Stay),
+    ("brightdata_social", "suspended", "brightdata_social.company", EQUINOR, Lack(Throttled), Stay),
+    ("brightdata_social", "suspended_403", "brightdata_social.company", EQUINOR, Lack(Throttled), Stay),
+    ("brightdata_social", "expired", "brightdata_social.company", EQUINOR, Found(Status::NeedsReview), Nothing),
+    ("brightdata_person", "polls:2", "brightdata_person.profiles", EQUINOR, Found(Status::Pending), Nothing),
+    ("brightdata_person", "job_failed", "brightdata_person.profiles", EQUINOR, Lack(Unavailable), Failure),
+    ("brightdata_person", "row_errors", "brightdata_person.profiles", EQUINOR, Found(Status::NotFound), Nothing),
+    ("brightdata_person", "too_many_jobs", "brightdata_person.profiles", EQUINOR, Lack(Throttled), Stay),
+    ("brightdata_person", "suspended", "brightdata_person.profiles", EQUINOR, Lack(Throttled), Stay),
+    ("brightdata_person", "suspended_403", "brightdata_person.profiles", EQUINOR, Lack(Throttled), Stay),
+    ("brightdata_person", "expired", "brightdata_person.profiles", EQUINOR, Found(Status::NeedsReview), Nothing),
 ];
 
 fn described((country, id, name): About) -> Subject {
-    let address = (country == "NO").then(|| "Forusbeen 50, 4035 Stavanger".to_owned());
-    Subject { address, ..subject(country, id, name) }
+    let described = subject(country, id, name);
+    if country != "NO" {
+        return described;
+    }
+    Subject { id: described.id, name: described.name, ..equinor() }
 }
 
 #[tokio::test]

@@ -47,7 +47,7 @@ const FIXTURES: &[Fixture] = fixtures![
 ];
 
 const SCENARIOS: &[Scenario] = &[
-    Scenario { name: "polls", arg: Arg::Count(2), about: "a job is ready after this many polls" },
+    Scenario { name: "polls", arg: Arg::Count(2), about: "a job is ready after this many polls, not at once" },
     Scenario { name: "job_failed", arg: Arg::None, about: "progress says failed, with status 200" },
     Scenario { name: "row_errors", arg: Arg::None, about: "every input of a job fails as a row of its result" },
     Scenario { name: "too_many_jobs", arg: Arg::None, about: "429: too many jobs are running" },
@@ -109,7 +109,7 @@ fn trigger(call: &Call) -> Answer {
 /// The job of a snapshot, and how many polls it still takes.
 fn job(call: &Call, id: &str) -> Option<(Value, u64)> {
     let job = serde_json::from_str(&call.memory.noted(id)?).ok()?;
-    let needed: u64 = call.scenario("polls").and_then(|n| n.parse().ok()).unwrap_or(2);
+    let needed: u64 = call.scenario("polls").and_then(|n| n.parse().ok()).unwrap_or_default();
     Some((job, needed.saturating_sub(call.memory.get(&format!("polls {id}")).unwrap_or_default())))
 }
 
@@ -133,11 +133,18 @@ fn progress(call: &Call) -> Answer {
     Answer::ok(document)
 }
 
-/// The file of a record: the last segment of the URL asked for, or the name.
-fn slug(input: &Value) -> String {
-    let asked = input["url"].as_str().or_else(|| input["keyword"].as_str()).unwrap_or_default();
+/// The files that may have the record: by the last segment of the URL asked for, or by the name to discover, as it is and
+/// without its last word.
+fn slugs(input: &Value) -> Vec<String> {
+    let text = |name: &str| input[name].as_str();
+    let asked = match (text("first_name"), text("last_name")) {
+        (Some(first), Some(last)) => format!("{first} {last}"),
+        _ => ["url", "keyword", "company_name"].into_iter().find_map(text).unwrap_or_default().to_owned(),
+    };
     let last = asked.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
-    last.to_lowercase().replace(' ', "-")
+    let slug = last.to_lowercase().replace(' ', "-");
+    let shorter = slug.rsplit_once('-').map(|(shorter, _)| shorter.to_owned());
+    [slug].into_iter().chain(shorter).collect()
 }
 
 fn snapshot(call: &Call) -> Answer {
@@ -156,7 +163,7 @@ fn snapshot(call: &Call) -> Answer {
     }
     let dataset = job["dataset"].as_str().unwrap_or_default();
     let row = |input: &Value| {
-        let found = call.record(&format!("brightdata/{dataset}/{}.json", slug(input)));
+        let found = slugs(input).iter().find_map(|slug| call.record(&format!("brightdata/{dataset}/{slug}.json")));
         found.filter(|_| call.scenario("row_errors").is_none()).unwrap_or_else(
             || json!({"input": input, "error": "Page does not exist or is not public", "error_code": "dead_page"}),
         )

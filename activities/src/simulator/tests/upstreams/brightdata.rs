@@ -22,6 +22,7 @@ async fn started(simulator: &Simulator, organisation: &str) -> String {
 #[tokio::test]
 async fn a_job_is_started_polled_and_collected() {
     let simulator = start().await;
+    simulator.set_fault("brightdata_enrichment", "polls:2").await.unwrap();
     let id = started(&simulator, "equinor").await;
     let (progress, snapshot) = (format!("/datasets/v3/progress/{id}"), format!("/datasets/v3/snapshot/{id}"));
     assert_eq!(ask(&simulator, &progress).await.1["status"], "starting");
@@ -37,7 +38,6 @@ async fn a_job_is_started_polled_and_collected() {
 #[tokio::test]
 async fn what_goes_wrong_with_jobs() {
     let simulator = start().await;
-    simulator.set_fault("brightdata_enrichment", "polls:0").await.unwrap();
     let id = started(&simulator, "nobody").await;
     let snapshot = format!("/datasets/v3/snapshot/{id}");
     assert_eq!(ask(&simulator, &snapshot).await.1[0]["error_code"], "dead_page");
