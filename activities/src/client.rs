@@ -9,6 +9,7 @@ pub mod guard;
 mod reply;
 mod request;
 mod settings;
+mod wire;
 
 use std::{sync::Arc, time::Duration};
 
@@ -24,6 +25,8 @@ use crate::{
 pub use reply::Reply;
 pub use request::Request;
 pub use settings::{CACHE, CONTACT, Settings, SettingsError};
+pub use wire::Script;
+use wire::Wire;
 
 /// Time to reach an upstream at all.
 const CONNECT: Duration = Duration::from_secs(5);
@@ -46,6 +49,7 @@ pub struct Client {
     names: guard::Names,
     settings: Settings,
     tokens: Arc<Tokens>,
+    wire: Wire,
 }
 
 /// Where a request goes.
@@ -87,7 +91,25 @@ impl Client {
             names,
             settings,
             tokens: Arc::default(),
+            wire: Wire::Network,
         })
+    }
+
+    /// The same, with the answers of a script in the place of all upstreams: nothing is sent, and nobody has logged in yet.
+    #[must_use]
+    pub fn scripted(self, script: Script) -> Self {
+        Self { wire: Wire::Script(script), tokens: Arc::default(), ..self }
+    }
+
+    /// The same, with a copy of each answer kept. Nobody has logged in yet.
+    #[cfg(test)]
+    pub(crate) fn recorded(self, replies: Arc<std::sync::Mutex<Vec<Reply>>>) -> Self {
+        Self { wire: Wire::Recorded(replies), tokens: Arc::default(), ..self }
+    }
+
+    /// Whether waiting between two questions would make a difference to anybody.
+    pub(crate) const fn is_scripted(&self) -> bool {
+        matches!(self.wire, Wire::Script(_))
     }
 
     /// Reads an address that somebody else has written and a third party is to visit for us, such as the crawler. A name
@@ -121,6 +143,9 @@ impl Client {
     /// # Errors
     /// If there is no whole answer: no connection, no answer in time, or one that breaks off or exceeds the limit.
     pub async fn send(&self, source: &Source, request: Request) -> Result<Reply, Trouble> {
+        if let Wire::Script(script) = &self.wire {
+            return script.next(request.limit);
+        }
         let (limit, within) = (request.limit, request.timeout.unwrap_or(source.timeout));
         let work = async {
             let mut response = self.prepare(source, request)?.send().await.map_err(|e| lost(&e))?;
@@ -129,11 +154,16 @@ impl Client {
             let mut body = Vec::new();
             while let Some(chunk) = response.chunk().await.map_err(|e| lost(&e))? {
                 if body.len() + chunk.len() > limit {
-                    return Err(Trouble::bad_shape(format!("answered more than {} MB", limit / 1_000_000)));
+                    return Err(too_long(limit));
                 }
                 body.extend_from_slice(&chunk);
             }
-            Ok(Reply { status, headers, body })
+            let reply = Reply { status, headers, body };
+            #[cfg(test)]
+            if let Wire::Recorded(replies) = &self.wire {
+                replies.lock().expect("no panic while recording").push(reply.clone());
+            }
+            Ok(reply)
         };
         match tokio::time::timeout(within, work).await {
             Ok(outcome) => outcome,
@@ -228,6 +258,10 @@ fn same_host(attempt: redirect::Attempt<'_>) -> redirect::Action {
 
 fn origin(url: &Url) -> (&str, Option<&str>, Option<u16>) {
     (url.scheme(), url.host_str(), url.port_or_known_default())
+}
+
+fn too_long(limit: usize) -> Trouble {
+    Trouble::bad_shape(format!("answered more than {} MB", limit / 1_000_000))
 }
 
 fn unusable(env: &str) -> Trouble {

@@ -12,5 +12,6 @@ pub mod flow;
 pub mod identifiers;
 pub mod model;
 pub mod parse;
+pub mod rehearsal;
 pub mod simulator;
 pub mod source;

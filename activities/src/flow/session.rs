@@ -95,11 +95,12 @@ impl<'a> Session<'a> {
         self.client
     }
 
-    /// Waits between two questions of one flow, holding no permit meanwhile. The suite talks to real sockets, so its time
-    /// cannot be paused; its seconds are milliseconds instead.
+    /// Waits between two questions of one flow, holding no permit meanwhile. A script is not worth waiting for. The suite talks
+    /// to real sockets, so its time cannot be paused; its seconds are milliseconds instead.
     pub async fn pause(&self, wait: Duration) {
-        let wait = if cfg!(test) { wait / 1000 } else { wait };
-        tokio::time::sleep(wait).await;
+        if !self.client.is_scripted() {
+            tokio::time::sleep(if cfg!(test) { wait / 1000 } else { wait }).await;
+        }
     }
 
     /// The name of the source that is asked.

@@ -1,53 +1,128 @@
-//! What every parser must survive: answers cut short at every byte, and answers with anything in the place of anything.
+//! What every parser must survive: answers cut short at every byte, answers with anything in the place of anything, and
+//! bytes that belong nowhere.
+//!
+//! An error is always fine. What is not is a panic, half an answer that claims to be whole, and "nothing found" read out of
+//! an answer that merely lost its list.
 
 use serde_json::{Value, json};
 
-use crate::{classify::Class, flow::Answer, flow::Parse};
+use super::xml::{self, Element};
+use crate::{
+    classify::{Class, Trouble},
+    flow::{Answer, Parse},
+    model::Status,
+};
+
+/// One way of spoiling an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Harm {
+    /// The rest is missing, and the format can tell.
+    Cut,
+    /// The rest is missing, and the format cannot tell.
+    Torn,
+    /// A list or an element became an empty one, which is how a true "nothing found" looks.
+    Emptied,
+    /// A text became another text: it may mean something else now, and who is to say that it does not.
+    Reworded,
+    /// Something stands where something else belongs, and nobody could read it as that.
+    Replaced,
+}
 
 /// Puts a parser through it, beginning from a body that it reads.
 pub(crate) fn torture(name: &str, parse: Parse, body: &[u8]) {
     let whole = parse(body).unwrap_or_else(|trouble| panic!("{name}: the fixture itself does not read: {trouble}"));
-    let end = body.iter().rposition(|byte| !byte.is_ascii_whitespace()).map_or(0, |last| last + 1);
-    for length in 0..end {
-        match parse(&body[..length]) {
-            Err(trouble) if matches!(trouble.class, Class::Unavailable | Class::BadShape) => {}
-            other => panic!("{name}: cut at {length} it reads as {other:?}"),
+    for (harm, body) in harmed(body, usize::MAX).chain(nonsense()) {
+        if let Some(objection) = objection(&whole, harm, &parse(&body)) {
+            panic!("{name}: {objection}, read from {}", String::from_utf8_lossy(&body));
         }
     }
-    let Ok(document) = serde_json::from_slice::<Value>(body) else { return };
-    for place in 0..count(&document) {
-        for stranger in strangers() {
-            let mut changed = document.clone();
-            replace(&mut changed, &mut (place + 1), &stranger);
-            let body = changed.to_string();
-            match parse(body.as_bytes()) {
-                Ok(answer) => plausible(name, &whole, &answer, &body),
-                Err(trouble) => assert_ne!(trouble.class, Class::Ok, "{name}"),
+}
+
+/// What is wrong with what was read of a spoilt body, beside what its whole was read as.
+pub(crate) fn objection(whole: &Answer, harm: Harm, read: &Result<Answer, Trouble>) -> Option<String> {
+    match read {
+        Ok(answer) if harm == Harm::Cut && answer.status == Status::Complete => {
+            Some(format!("cut short it is {answer:?}"))
+        }
+        Ok(answer) => {
+            let valid = |answer: &Answer| answer.facts.vat.as_ref().map(|vat| vat.valid);
+            let turned = valid(whole) == Some(true) && valid(answer) == Some(false);
+            let lost = size(whole) > 0 && size(answer) == 0;
+            match harm {
+                Harm::Emptied => None,
+                Harm::Cut | Harm::Torn | Harm::Replaced if turned => {
+                    Some("a valid number has become an invalid one".to_owned())
+                }
+                _ => lost.then(|| "everything is lost, silently".to_owned()),
             }
         }
+        Err(trouble) => {
+            let silent = trouble.class == Class::NotFound && matches!(harm, Harm::Cut | Harm::Replaced);
+            (silent || trouble.class == Class::Ok).then(|| format!("it is told as \"{trouble}\""))
+        }
     }
 }
 
-/// A mangled answer may say less, but it must not turn hits into "screened and nobody named".
-fn plausible(name: &str, whole: &Answer, read: &Answer, body: &str) {
-    let hits = |answer: &Answer| answer.facts.screening.as_ref().map_or(0, |screening| screening.hits.len());
-    let items = |answer: &Answer| {
-        let facts = &answer.facts;
-        facts.articles.len() + facts.companies.len() + facts.notices.len() + hits(answer)
-    };
-    let emptied = body.contains("[]"); // an empty list put in the place of a list is a true "nothing found"
-    assert!(emptied || items(whole) == 0 || items(read) > 0, "{name}: lost everything, silently, in {body}");
+/// How much was learnt.
+fn size(answer: &Answer) -> usize {
+    let facts = &answer.facts;
+    let hits = facts.screening.as_ref().map_or(0, |screening| screening.hits.len());
+    facts.articles.len() + facts.companies.len() + facts.notices.len() + facts.accounts.len() + hits
 }
 
-fn strangers() -> [Value; 8] {
+/// Everything that can be done to a body: to each of its elements, and to as many of its bytes, evenly spread.
+pub(crate) fn harmed(body: &[u8], places: usize) -> impl Iterator<Item = (Harm, Vec<u8>)> {
+    let end = body.iter().rposition(|byte| !byte.is_ascii_whitespace()).map_or(0, |last| last + 1);
+    let json = serde_json::from_slice::<Value>(body).ok();
+    let xml = xml::parse(body).ok();
+    let cut = if json.is_some() || xml.is_some() { Harm::Cut } else { Harm::Torn };
+    let step = end.div_ceil(places).max(1);
+    let cuts = (0..end).step_by(step).map(move |length| (cut, body[..length].to_vec()));
+    // One byte after another becomes one that no text has, or that means something to the format.
+    let bytes = (0..end).step_by(step.max(end / 500)).enumerate().map(move |(nth, at)| {
+        let mut changed = body.to_vec();
+        changed[at] = [0x00, 0x01, 0x0b, 0x1f, 0x80, 0xff, b'"', b'<'][nth % 8];
+        (Harm::Reworded, changed)
+    });
+    let bytes = bytes.filter(move |_| cut == Harm::Cut);
+    cuts.chain(bytes).chain(json.into_iter().flat_map(strange_json)).chain(xml.into_iter().flat_map(strange_xml))
+}
+
+/// Bodies that are an answer to nothing.
+fn nonsense() -> impl Iterator<Item = (Harm, Vec<u8>)> {
+    let texts =
+        ["", " \n", "null", "0", "\"\"", "{}", "[]", "[[]]", "[{}]", "<a/>", "<html></html>", "OK", "\u{feff}", "\0"];
+    let deep = ["[", "{\"a\":", "<a>", "<div>"].map(|open| open.repeat(20_000));
+    texts.map(str::to_owned).into_iter().chain(deep).map(|text| (Harm::Emptied, text.into_bytes()))
+}
+
+fn strange_json(document: Value) -> impl Iterator<Item = (Harm, Vec<u8>)> {
     let deep = (0..100).fold(json!(1), |inner, _| json!([inner]));
-    [json!(null), json!(true), json!(-1.5e300), json!("x"), json!(""), json!([]), json!({}), deep]
+    let strangers = [
+        (Harm::Replaced, json!(null)),
+        (Harm::Reworded, json!(true)),
+        (Harm::Reworded, json!(-1.5e300)),
+        (Harm::Reworded, json!("x")),
+        (Harm::Replaced, json!("")),
+        (Harm::Emptied, json!([])),
+        (Harm::Replaced, json!({})),
+        (Harm::Replaced, deep),
+    ];
+    let places = nodes(&document);
+    (0..places).flat_map(move |place| {
+        let spoilt = |(harm, stranger): &(Harm, Value)| {
+            let mut changed = document.clone();
+            replace(&mut changed, &mut (place + 1), stranger);
+            (*harm, changed.to_string().into_bytes())
+        };
+        strangers.iter().map(spoilt).collect::<Vec<_>>()
+    })
 }
 
-fn count(value: &Value) -> usize {
+fn nodes(value: &Value) -> usize {
     1 + match value {
-        Value::Array(items) => items.iter().map(count).sum(),
-        Value::Object(members) => members.values().map(count).sum(),
+        Value::Array(items) => items.iter().map(nodes).sum(),
+        Value::Object(members) => members.values().map(nodes).sum(),
         _ => 0,
     }
 }
@@ -59,21 +134,36 @@ fn replace(value: &mut Value, countdown: &mut usize, stranger: &Value) {
         *value = stranger.clone();
         return;
     }
-    match value {
-        Value::Array(items) => {
-            for item in items {
-                if *countdown > 0 {
-                    replace(item, countdown, stranger);
-                }
-            }
+    let inner: Vec<&mut Value> = match value {
+        Value::Array(items) => items.iter_mut().collect(),
+        Value::Object(members) => members.values_mut().collect(),
+        _ => Vec::new(),
+    };
+    for inner in inner {
+        if *countdown > 0 {
+            replace(inner, countdown, stranger);
         }
-        Value::Object(members) => {
-            for (_, member) in members.iter_mut() {
-                if *countdown > 0 {
-                    replace(member, countdown, stranger);
-                }
-            }
-        }
-        _ => {}
     }
+}
+
+fn strange_xml(document: Element) -> impl Iterator<Item = (Harm, Vec<u8>)> {
+    let places = document.places();
+    (0..places).flat_map(move |place| {
+        let spoilt = |(harm, stranger): (Harm, &str)| {
+            let mut text = String::new();
+            document.write(&mut text, &mut (place + 1), stranger);
+            (harm, text.into_bytes())
+        };
+        let deep = format!("{}{}", "<a>".repeat(100), "</a>".repeat(100));
+        [
+            (Harm::Reworded, "x"),
+            (Harm::Reworded, "-1"),
+            (Harm::Reworded, "&unknown;"),
+            (Harm::Replaced, "<a/>"),
+            (Harm::Replaced, "<a>true</a>"),
+            (Harm::Replaced, &deep),
+            (Harm::Emptied, ""),
+        ]
+        .map(spoilt)
+    })
 }

@@ -171,6 +171,35 @@ impl Element {
     }
 }
 
+/// For the suite, which spoils documents.
+#[cfg(test)]
+impl Element {
+    /// How many elements there are.
+    pub(super) fn places(&self) -> usize {
+        1 + self.children.iter().map(Self::places).sum::<usize>()
+    }
+
+    /// Writes the document with `stranger` in the place of what is inside the element that the countdown ends at.
+    pub(super) fn write(&self, out: &mut String, countdown: &mut usize, stranger: &str) {
+        *countdown = countdown.wrapping_sub(1);
+        out.push_str(&format!("<{}", self.name));
+        for (name, value) in &self.attributes {
+            out.push_str(&format!(" {name}=\"{}\"", escape(value)));
+        }
+        out.push('>');
+        if *countdown == 0 {
+            out.push_str(stranger);
+            *countdown = usize::MAX;
+        } else {
+            out.push_str(&escape(&self.text));
+            for child in &self.children {
+                child.write(out, countdown, stranger);
+            }
+        }
+        out.push_str(&format!("</{}>", self.name));
+    }
+}
+
 impl<'a> Node<'a> {
     /// The name without its prefix.
     #[must_use]

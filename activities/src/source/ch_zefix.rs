@@ -128,8 +128,12 @@ async fn number(session: &Session<'_>) -> Result<String, Stop> {
 fn ehraid(body: &[u8], uid: &str) -> Result<String, Trouble> {
     let document = reader::parse(body)?;
     let list = Node::root(&document).require_list("list")?;
-    let found = list.into_iter().find(|firm| firm.get("uid").text().as_deref() == Some(uid));
-    found.ok_or_else(|| Trouble::not_found("knows no company of this number"))?.require_text("ehraid")
+    for firm in list {
+        if firm.require_text("uid")? == uid {
+            return firm.require_text("ehraid");
+        }
+    }
+    Err(Trouble::not_found("knows no company of this number"))
 }
 
 fn hits(body: &[u8]) -> Result<Answer, Trouble> {

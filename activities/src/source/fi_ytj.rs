@@ -64,15 +64,17 @@ pub(super) fn vat_check<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<An
 fn vat(body: &[u8], number: &str) -> Result<VatCheck, Trouble> {
     let document = json::parse(body)?;
     let list = Node::root(&document).require_list("companies")?;
-    let mut known = list.into_iter().map(|entry| Ok((company(entry)?, entry)));
-    let same = |found: &Result<(Company, Node<'_>), Trouble>| {
-        found.as_ref().map_or(true, |(company, _)| company.vat.as_deref() == Some(number))
-    };
-    let (company, entry) =
-        known.find(same).transpose()?.ok_or_else(|| Trouble::not_found("knows no company of that number"))?;
-    entry.require("registeredEntries")?;
-    let registered = |item: Node<'_>| item.get("register").text().as_deref() == Some("6");
-    let valid = current(entry.get("registeredEntries")).any(registered);
+    let entry = *list.first().ok_or_else(|| Trouble::not_found("knows no company of that number"))?;
+    let company = company(entry)?;
+    if company.vat.as_deref() != Some(number) {
+        return Err(json::lacks("businessId"));
+    }
+    // That there is no entry is the answer here, so each one must be readable.
+    let mut valid = false;
+    for item in entry.require_list("registeredEntries")? {
+        let ended = item.get("endDate").exists();
+        valid |= item.require_text("register")? == "6" && !ended;
+    }
     Ok(VatCheck { valid, name: company.name, address: company.address.and_then(Address::line), ..VatCheck::default() })
 }
 
@@ -172,6 +174,24 @@ mod tests {
         assert_eq!(company.legal_form.as_deref(), Some("Public limited company"));
         assert!(company.address.is_some_and(|address| address.city.as_deref() == Some("ESPOO")));
         torture("fi_ytj.company", companies, &body());
+    }
+
+    #[test]
+    fn a_vat_number_is_registered_by_an_entry_in_force() {
+        let number = "FI01120389";
+        let check = |body: &str| vat(body.as_bytes(), number).map(|check| check.valid);
+        let body = String::from_utf8(body()).expect("UTF-8");
+        assert_eq!(check(&body), Ok(true));
+        assert_eq!(check(&body.replace(r#""register": "6""#, r#""register": "7""#)), Ok(false));
+        assert_eq!(
+            check(&body.replace(r#""register": "6""#, r#""endDate": "2020-01-01", "register": "6""#)),
+            Ok(false)
+        );
+        assert!(check(&body.replace("registeredEntries", "x")).is_err());
+        assert!(vat(body.as_bytes(), "FI99999999").is_err(), "somebody else's");
+        let parse =
+            |body: &[u8]| vat(body, "FI01120389").map(|check| Facts { vat: Some(check), ..Facts::default() }.into());
+        torture("vies.check", parse, body.as_bytes());
     }
 
     #[test]

@@ -1,0 +1,141 @@
+//! Whole flows without upstreams: what an operation makes of answers that nobody has sent.
+//!
+//! A parser tried alone is tried on the bytes that its author thought of. Here every flow of the catalog, with every stand-in,
+//! runs from its first request to its answer on any bytes at all. The suite mangles what healthy upstreams say, the fuzzer
+//! makes things up; neither has to be told when a source is added.
+
+use circuit_registry::{BreakersConfig, CircuitRegistry};
+
+use crate::{
+    cache::Files,
+    catalog::{self, Entry, Source},
+    client::{Client, Reply, Script, Settings},
+    flow::{Answer, Flow, Session, Stop},
+    model::{Ask, Subject},
+};
+
+/// A way to an answer: an operation by its own source, or by one that stands in.
+#[derive(Debug, Clone, Copy)]
+pub struct Way {
+    /// The operation.
+    pub entry: Entry,
+    /// The source, or the stand-in as the finding's `via` names it.
+    pub by: &'static str,
+    /// Who is asked.
+    pub source: &'static Source,
+    /// How.
+    pub flow: Flow,
+}
+
+/// All ways of the catalog.
+pub fn ways() -> impl Iterator<Item = Way> {
+    catalog::operations().iter().flat_map(|&entry| {
+        let own = Way { entry, by: entry.source.name, source: entry.source, flow: entry.operation.flow };
+        let others = entry.operation.fallbacks.iter();
+        let others =
+            others.map(move |fallback| Way { entry, by: fallback.via, source: fallback.source, flow: fallback.flow });
+        std::iter::once(own).chain(others)
+    })
+}
+
+impl Way {
+    /// As in `vies.check by vatsense`.
+    #[must_use]
+    pub fn name(&self) -> String {
+        format!("{} by {}", self.entry.operation.name, self.by)
+    }
+}
+
+/// Companies of many countries, of which nearly everything is known. Each way can be asked about one of them, and the
+/// simulator has an answer.
+#[must_use]
+pub fn companies() -> Vec<Subject> {
+    let given = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+    let subject = |(country, id, vat, lei, name): &(&str, &str, &str, &str, &str)| {
+        Some(Subject {
+            id: given(id),
+            vat: given(vat),
+            lei: given(lei),
+            name: given(name),
+            address: given("Karakaari 7, 02610 Espoo"),
+            website: given("https://www.example.com"),
+            ..Subject::new(country.parse().ok()?)
+        })
+    };
+    COMPANIES.iter().filter_map(subject).collect()
+}
+
+/// Country, number, VAT number, LEI, name.
+#[rustfmt::skip]
+const COMPANIES: &[(&str, &str, &str, &str, &str)] = &[
+    ("FI", "0112038-9", "FI01120389", "549300A0JPRWG1KI7U06", "Nokia Oyj"),
+    ("BE", "0202239951", "BE0202239951", "", "PROXIMUS"),
+    ("BE", "0403199702", "BE0403199702", "", "BNP Paribas Fortis"),
+    ("CH", "CHE191546434", "", "", "Swiss Re AG"),
+    ("CZ", "27082440", "CZ27082440", "", "Alza.cz a.s."),
+    ("CZ", "99000105", "", "", "Vzorový úpadce s.r.o."),
+    ("DE", "HRB 6684 Muenchen", "DE129273398", "", "Siemens AG"),
+    ("DK", "24256790", "DK24256790", "", "Novo Nordisk A/S"),
+    ("EE", "12417834", "", "", "Bolt Technology OÜ"),
+    ("FR", "552032534", "FR27552032534", "", "DANONE"),
+    ("FR", "999000201", "", "", "EXEMPLE EN LIQUIDATION"),
+    ("NL", "17085815", "", "", "ASML Holding N.V."),
+    ("NO", "923609016", "", "", "EQUINOR ASA"),
+    ("RO", "14399840", "RO14399840", "", "DANTE INTERNATIONAL SA"),
+    ("SK", "31333532", "SK2020317068", "", "ESET, spol. s r.o."),
+];
+
+/// Where flows are rehearsed. Its breakers never open, so that one failure does not hide what the next answer would do.
+#[derive(Debug, Clone)]
+pub struct Stage {
+    registry: CircuitRegistry,
+    client: Client,
+    script: Script,
+}
+
+impl Stage {
+    /// A stage with a value for every credential, since all doors are open.
+    ///
+    /// # Errors
+    /// If a client cannot be set up on this machine.
+    pub fn new() -> Result<Self, Box<dyn std::error::Error + Send + Sync>> {
+        let settings = Settings::read(|name| (!name.ends_with("_BASE_URL")).then(|| "rehearsed".to_owned()))?;
+        let script = Script::default();
+        let client = Client::new(settings)?;
+        let registry = CircuitRegistry::new(BreakersConfig::from_yaml("defaults: { mode: force_closed }")?);
+        Ok(Self { registry, client, script })
+    }
+
+    /// The companies that a way asks somebody about. About others it knows the answer without asking.
+    pub async fn asked_about(&self, way: &Way) -> Vec<Ask> {
+        let mut asked = Vec::new();
+        for ask in companies().into_iter().map(Ask::from) {
+            // What comes of it is of no interest here, only that a request was made.
+            let _ = self.play(way, &ask, Vec::new()).await;
+            if self.script.asked() > 0 {
+                asked.push(ask);
+            }
+        }
+        asked
+    }
+
+    /// Goes one way with these answers.
+    ///
+    /// # Errors
+    /// As the flow.
+    pub async fn play(&self, way: &Way, ask: &Ask, replies: Vec<Reply>) -> Result<Answer, Stop> {
+        self.script.play(replies);
+        let client = self.client.clone().scripted(self.script.clone());
+        follow(&self.registry, &client, way, ask).await
+    }
+}
+
+async fn follow(registry: &CircuitRegistry, client: &Client, way: &Way, ask: &Ask) -> Result<Answer, Stop> {
+    let Entry { source, operation } = way.entry;
+    let files = Files::new(None); // nobody has kept anything yet
+    let own = Session::new(registry, client, &files, source, operation, ask);
+    own.with(way.source).follow(&way.flow).await
+}
+
+#[cfg(test)]
+mod tests;
