@@ -69,6 +69,8 @@ struct Shared {
     /// Counts evictions' rounds.
     round: AtomicU64,
     reloads: [AtomicU64; 2],
+    #[cfg(feature = "temporal-plugin")]
+    keeping: crate::temporal::plugin::Keeping,
 }
 
 /// A breaker without an entry of its own.
@@ -262,6 +264,12 @@ impl CircuitRegistry {
     #[cfg(feature = "temporal")]
     pub(crate) fn seed(&self) -> u64 {
         self.shared.hub.seed
+    }
+
+    /// The keeper that the workers of this registry share.
+    #[cfg(feature = "temporal-plugin")]
+    pub(crate) fn keeping(&self) -> &crate::temporal::plugin::Keeping {
+        &self.shared.keeping
     }
 
     /// Whether anything is configured to be shared.
@@ -521,6 +529,8 @@ impl RegistryBuilder {
             config: Mutex::new(BreakersConfig::default()),
             round: AtomicU64::new(0),
             reloads: Default::default(),
+            #[cfg(feature = "temporal-plugin")]
+            keeping: Default::default(),
         };
         shared.push_table(&self.config, |_| None);
         *shared.config() = self.config;

@@ -51,6 +51,27 @@ async fn the_surrounding_deadline_caps_the_timeout() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_call_given_up_is_neutral_until_it_has_outlived_its_time() {
+    let deadline = CallContext::attempt(1).with_deadline(Instant::now());
+    for (keys, context) in
+        [("timeout: 18s", CallContext::attempt(1)), ("timeout: 60s", deadline.clone()), ("", deadline)]
+    {
+        for (dropped_after, neutral, failure) in [(17, 1, 0), (18, 0, 1)] {
+            let registry = registry(&format!("services: {{ s: {{ {keys} }} }}"));
+            let mut context = context.clone();
+            context.deadline = context.deadline.map(|_| Instant::now() + Duration::from_secs(19));
+            let call = context.scope(registry.call("s", std::future::pending::<Result<(), io::Error>>()));
+            let mut call = Box::pin(call);
+            assert!(futures::poll!(&mut call).is_pending());
+            advance(Duration::from_secs(dropped_after)).await;
+            drop(call); // and its alarm was never polled
+            let calls = registry.breaker("s").view().calls;
+            assert_eq!((calls.neutral, calls.failure), (neutral, failure), "{keys}, after {dropped_after} s");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn the_bulkhead_rejects_at_once_or_waits() {
     let registry = registry(
         "services:

@@ -209,10 +209,14 @@ impl ActivityInboundInterceptor for CircuitInterceptor {
         attempt.counted -= self.state.waits.refused(attempt.activity, attempt.number);
         let context = call_context(info, attempt.counted, wall_now(), Instant::now());
         Box::pin(async move {
-            let result = match &guard {
-                None => context.scope(next.run(input)).await,
-                Some(breaker) => context.scope(guarded(breaker, next.run(input))).await,
-            };
+            // Within the scope already when the next interceptor is asked, so that it can see this one.
+            let work = context.scope(async {
+                match &guard {
+                    None => next.run(input).await,
+                    Some(breaker) => guarded(breaker, next.run(input)).await,
+                }
+            });
+            let result = work.await;
             self.ended(result, &attempt, &said, guard.as_ref())
         })
     }

@@ -1,0 +1,497 @@
+//! What becomes of an activity whose breaker refuses it, on a real server: each policy and each kind of refusal, and the
+//! stories in which they meet retries, deadlines, headers and the end of the worker.
+//!
+//! One activity does everything; its argument says which service it asks, how that behaves, and under which options it runs.
+
+#![allow(missing_docs, unreachable_pub, reason = "the SDK's macros make public items of their own")]
+
+use std::{
+    collections::BTreeMap,
+    fmt,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use circuit_registry::{
+    BreakersConfig, CircuitRegistry, Classify, Override, State, Verdict,
+    temporal::{
+        ActivityPolicy, CircuitInterceptor, CircuitWorkflowInterceptor, Degradation, HEADER, PolicyKey,
+        failure::application_failure,
+    },
+};
+use futures::TryStreamExt;
+use osint_tests::wait;
+use osint_worker::devserver::{DevServer, DevServerOptions};
+use serde::{Deserialize, Serialize};
+use temporalio_client::{Client, WorkflowGetResultOptions, WorkflowStartOptions};
+use temporalio_common::{
+    RetryPolicy,
+    error::ActivityExecutionError,
+    protos::temporal::api::{common::v1::Payload, history::v1::HistoryEvent},
+};
+use temporalio_sdk::{
+    ActivityCloseTimeouts, ActivityOptions, LocalActivityOptions, Runtime, Worker, WorkerOptions, WorkflowContext,
+    WorkflowResult,
+    activities::{ActivityContext, ActivityError, activities},
+    workflow_interceptors::{
+        CancellableWorkflowOutboundFuture, ScheduleActivityInput, ScheduleActivityResult, WorkflowInterceptor,
+        WorkflowInterceptorConstructor, WorkflowInterceptorContext, WorkflowNext,
+    },
+    workflows::join_all,
+};
+use temporalio_workflow::{workflow, workflow_methods};
+
+const QUEUE: &str = "policies";
+
+/// How one activity behaves and how it is started.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Ask {
+    /// The service it asks; the breaker around its call.
+    service: String,
+    /// The breaker around the whole activity, by the type of its argument.
+    #[serde(default)]
+    guard: Option<String>,
+    /// The first so many calls fail.
+    #[serde(default)]
+    fails: u32,
+    /// They fail with this request to stay away.
+    #[serde(default)]
+    throttled_ms: Option<u64>,
+    /// The call never ends.
+    #[serde(default)]
+    hangs: bool,
+    #[serde(default)]
+    local: bool,
+    #[serde(default)]
+    maximum_attempts: u32,
+    #[serde(default)]
+    schedule_to_close_ms: Option<u64>,
+    #[serde(default)]
+    start_to_close_ms: Option<u64>,
+    /// What the workflow says within the call's scope: `wait` or `degrade`.
+    #[serde(default)]
+    scope: Option<String>,
+    /// Which of the activities: `ask`, `unguarded` or `vandalised`.
+    #[serde(default)]
+    activity: String,
+}
+
+fn ask(service: &str) -> Ask {
+    Ask { service: service.to_owned(), ..Ask::default() }
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Outage(Verdict);
+
+impl fmt::Display for Outage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("no answer")
+    }
+}
+
+impl std::error::Error for Outage {}
+
+impl Classify for Outage {
+    fn verdict(&self) -> Verdict {
+        self.0
+    }
+}
+
+/// How often each service was really asked.
+type Asked = Arc<Mutex<BTreeMap<String, u32>>>;
+
+pub struct Theirs {
+    registry: CircuitRegistry,
+    asked: Asked,
+}
+
+impl Theirs {
+    async fn upstream(&self, ask: &Ask) -> Result<u32, Outage> {
+        let times = {
+            let mut asked = self.asked.lock().expect("nobody panics with it");
+            let times = asked.entry(ask.service.clone()).or_default();
+            *times += 1;
+            *times
+        };
+        if ask.hangs {
+            std::future::pending::<()>().await;
+        }
+        let retry_after = ask.throttled_ms.map(Duration::from_millis);
+        match (times <= ask.fails, retry_after) {
+            (false, _) => Ok(times),
+            (true, None) => Err(Outage(Verdict::Failure)),
+            (true, retry_after) => Err(Outage(Verdict::Throttled { retry_after })),
+        }
+    }
+
+    async fn plainly(&self, ctx: &ActivityContext, ask: &Ask) -> Result<String, ActivityError> {
+        let times = tokio::select! {
+            answer = self.upstream(ask) => answer?,
+            () = ctx.cancelled() => return Err(ActivityError::cancelled()),
+        };
+        Ok(format!("answered, asked {times}"))
+    }
+}
+
+#[activities]
+impl Theirs {
+    /// Guards its own call.
+    #[activity(name = "ask")]
+    pub async fn ask(self: Arc<Self>, ctx: ActivityContext, ask: Ask) -> Result<String, ActivityError> {
+        let call = self.registry.call(&ask.service, self.upstream(&ask));
+        let answer = tokio::select! {
+            answer = call => answer,
+            () = ctx.cancelled() => return Err(ActivityError::cancelled()),
+        };
+        let times = answer.map_err(|error| application_failure(&ask.service, error))?;
+        Ok(format!("answered, asked {times}"))
+    }
+
+    /// Knows nothing of breakers.
+    #[activity(name = "unguarded")]
+    pub async fn unguarded(self: Arc<Self>, ctx: ActivityContext, ask: Ask) -> Result<String, ActivityError> {
+        self.plainly(&ctx, &ask).await
+    }
+
+    /// The same, with a header that nobody understands.
+    #[activity(name = "vandalised")]
+    pub async fn vandalised(self: Arc<Self>, ctx: ActivityContext, ask: Ask) -> Result<String, ActivityError> {
+        self.plainly(&ctx, &ask).await
+    }
+}
+
+/// Stamps headers of another version.
+struct Vandal;
+
+impl WorkflowInterceptor for Vandal {
+    fn schedule_activity(
+        &self,
+        _ctx: WorkflowInterceptorContext,
+        mut input: ScheduleActivityInput,
+        next: WorkflowNext<'static, ScheduleActivityInput, CancellableWorkflowOutboundFuture<ScheduleActivityResult>>,
+    ) -> CancellableWorkflowOutboundFuture<ScheduleActivityResult> {
+        if input.activity_type() == "vandalised" {
+            let data = br#"{"v":99,"on_open":["something","else"]}"#.to_vec();
+            input.headers_mut().insert(HEADER.to_owned(), Payload { data, ..Payload::default() });
+        }
+        next.run(input)
+    }
+}
+
+#[workflow]
+#[derive(Default)]
+pub struct Asking;
+
+#[workflow_methods]
+impl Asking {
+    /// What became of each, in order; all at the same time.
+    #[run]
+    pub async fn run(ctx: &mut WorkflowContext<Self>, asks: Vec<Ask>) -> WorkflowResult<Vec<String>> {
+        let branches = asks.into_iter().map(|ask| {
+            let ctx = ctx.clone();
+            async move { told(one(&ctx, ask).await) }
+        });
+        Ok(join_all(branches).await)
+    }
+}
+
+async fn one(ctx: &WorkflowContext<Asking>, ask: Ask) -> Result<String, ActivityExecutionError> {
+    let millis = Duration::from_millis;
+    let retry = RetryPolicy::builder()
+        .initial_interval(millis(50))
+        .backoff_coefficient(1.0)
+        .maximum_attempts(ask.maximum_attempts)
+        .build();
+    let start_to_close = millis(ask.start_to_close_ms.unwrap_or(30_000));
+    if ask.local {
+        let options =
+            LocalActivityOptions::builder().retry_policy(retry).start_to_close_timeout(start_to_close).build();
+        return ctx.execute_local_activity(Theirs::ask, ask, options).await;
+    }
+    let timeouts = match ask.schedule_to_close_ms.map(millis) {
+        None => ActivityCloseTimeouts::StartToClose(start_to_close),
+        Some(schedule_to_close) => {
+            let start_to_close = start_to_close.min(schedule_to_close);
+            ActivityCloseTimeouts::ScheduleAndStartToClose { schedule_to_close, start_to_close }
+        }
+    };
+    let options = ActivityOptions::with_close_timeouts(timeouts).retry_policy(retry).build();
+    let scope = match ask.scope.as_deref() {
+        Some("wait") => ActivityPolicy::new().wait(),
+        Some("degrade") => ActivityPolicy::new().degrade(),
+        _ => ActivityPolicy::new(),
+    };
+    match ask.activity.as_str() {
+        "unguarded" => ctx.execute_activity(Theirs::unguarded, ask, options).await,
+        "vandalised" => ctx.execute_activity(Theirs::vandalised, ask, options).await,
+        _ => {
+            ctx.with_context_value_sync::<PolicyKey, _>(scope, || ctx.execute_activity(Theirs::ask, ask, options)).await
+        }
+    }
+}
+
+fn told(result: Result<String, ActivityExecutionError>) -> String {
+    match result {
+        Ok(answer) => answer,
+        Err(error) => match Degradation::from_activity_error(&error) {
+            Some(degraded) => degraded.reason.as_str().to_owned(),
+            None => format!("lost: {error:?}"),
+        },
+    }
+}
+
+/// A worker of somebody else's on a server of its own.
+struct Lab {
+    server: DevServer,
+    client: Client,
+    registry: CircuitRegistry,
+    asked: Asked,
+}
+
+impl Lab {
+    async fn start(breakers: &str) -> anyhow::Result<Self> {
+        let server = DevServer::start(DevServerOptions::default()).await?;
+        let client = server.client().await?;
+        let registry = CircuitRegistry::new(BreakersConfig::from_yaml(breakers)?);
+        Ok(Self { server, client, registry, asked: Asked::default() })
+    }
+
+    fn asked(&self, service: &str) -> u32 {
+        self.asked.lock().expect("nobody panics with it").get(service).copied().unwrap_or_default()
+    }
+
+    /// Runs a worker for as long as `script` takes.
+    async fn work<T>(&self, script: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
+        let theirs = Theirs { registry: self.registry.clone(), asked: self.asked.clone() };
+        let activities = CircuitInterceptor::new(self.registry.clone()).route(|ask: &Ask| ask.guard.clone());
+        let workflows = CircuitWorkflowInterceptor::new()
+            .activity("unguarded", ActivityPolicy::new().service("by_header"))
+            .activity("vandalised", ActivityPolicy::new().wait());
+        let mut options = WorkerOptions::new(QUEUE)
+            .activity_inbound_interceptor(activities)
+            .register_activities(theirs)
+            .register_workflow::<Asking>()?
+            .graceful_shutdown_period(Duration::from_millis(100))
+            .build();
+        // Outbound, the last comes first.
+        let vandal = WorkflowInterceptorConstructor::new(|_| Vandal);
+        options.register_workflow_interceptors(vec![workflows.constructor(), vandal]);
+        let runtime = Runtime::from_current_tokio(Default::default())?;
+        let mut worker = Worker::new(&runtime, self.client.clone(), options)?;
+        let stop = worker.shutdown_handle();
+        let script = async {
+            let outcome = script.await;
+            stop();
+            outcome
+        };
+        let (ran, outcome) = tokio::join!(worker.run(), script);
+        ran?;
+        outcome
+    }
+
+    async fn ask(&self, id: &str, asks: &[Ask]) -> anyhow::Result<Vec<String>> {
+        let options = WorkflowStartOptions::new(QUEUE, id).build();
+        let handle = self.client.start_workflow(Asking::run, asks.to_vec(), options).await?;
+        Ok(handle.get_result(WorkflowGetResultOptions::default()).await?)
+    }
+}
+
+/// A service for each policy and kind of refusal, named `kind_policy`.
+fn breakers() -> String {
+    let kinds = [
+        ("open", "fail_max: 1, reset_timeout: 1s"),
+        ("busy", "fail_max: 1, reset_timeout: 100ms"),
+        ("bulkhead", "bulkhead: { max_concurrent: 1 }"),
+        ("rate", "rate_limit: 1/2s"),
+        ("budget", "reset_timeout: 1s, retry: { max_attempts: 9, base: 10ms, cap: 10ms, budget: 1% }"),
+        ("throttled", "reset_timeout: 1s"),
+    ];
+    let policies =
+        [("degrade", "degrade"), ("wait", "wait"), ("fits", "{ wait_max: 1m }"), ("short", "{ wait_max: 300ms }")];
+    let entries = kinds.iter().flat_map(|(kind, keys)| {
+        policies.iter().map(move |(policy, on_open)| format!("  {kind}_{policy}: {{ {keys}, on_open: {on_open} }}\n"))
+    });
+    format!("services:\n{}", entries.collect::<String>())
+}
+
+const POLICIES: [&str; 4] = ["degrade", "wait", "fits", "short"];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_policy_meets_each_kind_of_refusal() -> anyhow::Result<()> {
+    let lab = Lab::start(&breakers()).await?;
+    let mut held = Vec::new();
+    let mut asks = Vec::new();
+    let mut expected = Vec::new();
+    for policy in POLICIES {
+        let waited = matches!(policy, "wait" | "fits");
+        let breaker = |kind: &str| lab.registry.breaker(&format!("{kind}_{policy}"));
+        let mut expect = |kind: &str, ask: Ask, outcome: &str| {
+            asks.push(ask);
+            expected.push(format!("{kind}_{policy}: {outcome}"));
+        };
+        let service = |kind: &str| ask(&format!("{kind}_{policy}"));
+        let or = |reason: &'static str| if waited { "answered, asked 1" } else { reason };
+
+        let order = Override::new("test", "an outage").lasting(Duration::from_secs(6));
+        breaker("open").force_open(order);
+        expect("open", service("open"), or("open"));
+
+        breaker("busy").try_acquire()?.settle(Verdict::Failure);
+        expect("busy", service("busy"), or("half_open_busy"));
+
+        held.push(breaker("bulkhead").try_acquire()?);
+        let at_once = if policy == "short" { "bulkhead_full" } else { "answered, asked 1" };
+        expect("bulkhead", service("bulkhead"), at_once);
+
+        let at_once = if policy == "short" { "rate_limited" } else { "answered, asked 1" };
+        expect("rate", service("rate"), at_once);
+
+        // The first attempt fails; for the second there is nothing to pay with, until somebody pays in.
+        let outcome = if waited { "answered, asked 2" } else { "budget_exhausted" };
+        expect("budget", Ask { fails: 1, ..service("budget") }, outcome);
+
+        let outcome = if waited { "answered, asked 2" } else { "throttled" };
+        expect("throttled", Ask { fails: 1, throttled_ms: Some(1000), ..service("throttled") }, outcome);
+    }
+    let told = lab
+        .work(async {
+            tokio::time::sleep(Duration::from_millis(150)).await;
+            for policy in POLICIES {
+                held.push(lab.registry.breaker(&format!("busy_{policy}")).try_acquire()?); // the probe
+                lab.registry.breaker(&format!("rate_{policy}")).try_acquire()?.settle(Verdict::Success);
+                let budget = lab.registry.breaker(&format!("budget_{policy}"));
+                let retry = circuit_registry::CallContext::attempt(2);
+                let repeated = || async { budget.try_acquire().map(|permit| permit.settle(Verdict::Success)) };
+                while retry.clone().scope(repeated()).await.is_ok() {}
+            }
+            let recovery = async {
+                wait::eventually("all were refused", async || {
+                    lab.registry
+                        .views()
+                        .iter()
+                        .all(|view| {
+                            let least = match view.service.as_str() {
+                                // It is not refused: it comes back when its breaker is due.
+                                name if name.starts_with("throttled") => 0,
+                                // Once when we emptied it, and once for the activity's second attempt.
+                                name if name.starts_with("budget") => 2,
+                                _ => 1,
+                            };
+                            view.calls.rejected() >= least
+                        })
+                        .then_some(())
+                })
+                .await;
+                for permit in held.drain(..) {
+                    permit.settle(Verdict::Success);
+                }
+                for policy in POLICIES {
+                    for _ in 0..200 {
+                        let paid = lab.registry.breaker(&format!("budget_{policy}")).try_acquire()?;
+                        paid.settle(Verdict::Success);
+                    }
+                }
+                anyhow::Ok(())
+            };
+            let (told, recovered) = tokio::join!(lab.ask("each", &asks), recovery);
+            recovered?;
+            told
+        })
+        .await?;
+    let told: Vec<String> = asks.iter().zip(told).map(|(ask, told)| format!("{}: {told}", ask.service)).collect();
+    assert_eq!(told, expected);
+
+    // Waiting left no trace: each activity has the three events that one without a wait has.
+    let handle = lab.client.get_workflow_handle::<Asking>("each");
+    let history: Vec<HistoryEvent> = handle.fetch_history(Default::default()).try_collect().await?;
+    let of_activities = history.iter().filter(|event| event.event_type().as_str_name().contains("ACTIVITY_TASK"));
+    assert_eq!(of_activities.count(), 3 * asks.len());
+    lab.server.stop().await;
+    Ok(())
+}
+
+const STORIES: &str = "
+defaults: { fail_max: 3, reset_timeout: 60s }
+services:
+  opens_for_good: { fail_max: 2, retry: { max_attempts: 9, base: 20ms, cap: 40ms } }
+  comes_back: { reset_timeout: 1s, on_open: wait, retry: { max_attempts: 4, base: 20ms, cap: 40ms } }
+  gives_up: { fail_max: 9, retry: { max_attempts: 2, base: 20ms, cap: 40ms } }
+  down: { on_open: wait }
+  slow: { timeout: 60s }
+  local: { reset_timeout: 1s, on_open: wait, retry: { max_attempts: 4, base: 20ms, cap: 40ms } }
+  patient_by_scope: {}
+  hasty_by_scope: { on_open: wait }
+  by_argument: { fail_max: 1 }
+  by_header: { fail_max: 1 }
+  by_yaml: { fail_max: 1, activities: [vandalised] }
+  lingering: {}
+";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn policies_meet_retries_deadlines_headers_and_shutdown() -> anyhow::Result<()> {
+    let lab = Lab::start(STORIES).await?;
+    let outage = |time| Override::new("test", "an outage").lasting(time);
+    lab.registry.breaker("down").force_open(outage(Duration::from_secs(3600)));
+    lab.registry.breaker("patient_by_scope").force_open(outage(Duration::from_secs(6)));
+    lab.registry.breaker("hasty_by_scope").force_open(outage(Duration::from_secs(3600)));
+    let unguarded = |service| Ask { activity: "unguarded".into(), fails: 99, ..ask(service) };
+    let stories = [
+        ("a breaker that opens mid-retry ends the attempts", Ask { fails: 99, ..ask("opens_for_good") }, "open"),
+        ("or postpones them, and none is burnt", Ask { fails: 3, ..ask("comes_back") }, "answered, asked 4"),
+        ("max_attempts of the policy", Ask { fails: 99, ..ask("gives_up") }, "failed"),
+        ("no time to wait", Ask { schedule_to_close_ms: Some(20_000), ..ask("down") }, "open"),
+        ("no attempt to wait for", Ask { maximum_attempts: 1, ..ask("down") }, "open"),
+        (
+            "a deadline before the timeout",
+            Ask { hangs: true, start_to_close_ms: Some(1000), maximum_attempts: 1, ..ask("slow") },
+            "timed_out",
+        ),
+        ("a local activity", Ask { local: true, fails: 3, ..ask("local") }, "answered, asked 4"),
+        (
+            "patient by the workflow's word",
+            Ask { scope: Some("wait".into()), ..ask("patient_by_scope") },
+            "answered, asked 1",
+        ),
+        ("hasty by the workflow's word", Ask { scope: Some("degrade".into()), ..ask("hasty_by_scope") }, "open"),
+        ("guarded by its header", unguarded("behind_a_header"), "open"),
+        (
+            "guarded by its argument",
+            Ask { guard: Some("by_argument".into()), fails: 99, ..ask("behind_an_argument") },
+            "open",
+        ),
+        ("a header of another version", Ask { activity: "vandalised".into(), fails: 99, ..ask("vandalised") }, "open"),
+        ("an unconfigured service", Ask { guard: Some("nobody".into()), ..ask("by_nobody") }, "answered, asked 1"),
+    ];
+    let asks: Vec<Ask> = stories.iter().map(|(_, ask, _)| ask.clone()).collect();
+    let lingering = [Ask { hangs: true, ..ask("lingering") }, Ask { hangs: true, ..unguarded("lingering_whole") }];
+    let told = lab
+        .work(async {
+            let told = lab.ask("stories", &asks).await?;
+            // The guard of the lingering activity must be closed again: the story about headers has opened it.
+            lab.registry.breaker("by_header").reset();
+            let options = WorkflowStartOptions::new(QUEUE, "lingering").build();
+            lab.client.start_workflow(Asking::run, lingering.to_vec(), options).await?;
+            wait::eventually("both linger", async || {
+                (lab.asked("lingering") + lab.asked("lingering_whole") == 2).then_some(())
+            })
+            .await;
+            Ok(told)
+        })
+        .await?;
+    for ((story, _, expected), told) in stories.iter().zip(told) {
+        assert_eq!(told, *expected, "{story}");
+    }
+    assert_eq!(lab.asked("opens_for_good"), 2);
+    assert_eq!(lab.asked("gives_up"), 2);
+    assert_eq!(lab.asked("behind_a_header") + lab.asked("behind_an_argument") + lab.asked("vandalised"), 3);
+    assert_eq!((lab.asked("down"), lab.asked("hasty_by_scope")), (0, 0));
+    assert!(!lab.registry.views().iter().any(|view| view.service.as_str() == "nobody"), "no breaker was made for it");
+
+    // The worker has shut down on two calls, one guarded inside and one as a whole: that says nothing about their services.
+    for service in ["lingering", "by_header"] {
+        let view = lab.registry.breaker(service).view();
+        assert_eq!((view.state, view.consecutive_failures, view.calls.neutral), (State::Closed, 0, 1), "{service}");
+    }
+    lab.server.stop().await;
+    Ok(())
+}
