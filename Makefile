@@ -62,13 +62,18 @@ histories: cargo-there ## record the histories that the replay tests read again
 ##@ Compare it
 
 .PHONY: bench
-bench: cargo-there ## the speed of the breaker beside the published crates (ARGS=… for criterion), then fleet-numbers
+bench: cargo-there ## the speed of the breaker beside the published crates (ARGS=… for criterion), then the numbers below
 	$(CARGO) bench $(LOCKED) -p breaker-conformance $(ARGS)
 	@$(MAKE) fleet-numbers ARGS=
+	@$(MAKE) temporal-numbers ARGS=
 
 .PHONY: fleet-numbers
 fleet-numbers: cargo-there ## what docs/fleet.md promises, measured with a real Redis and eight processes (ARGS="calls restore deaths outage kills")
 	@export REDIS_SERVER="$$(scripts/tools redis-server)" && exec $(CARGO) run $(LOCKED) --release -p circuit-registry --features redis --example fleet_numbers -- $(ARGS)
+
+.PHONY: temporal-numbers
+temporal-numbers: cargo-there ## what docs/temporal.md promises, measured with a real Temporal server (ARGS="pairs rejection soak")
+	@export TEMPORAL_BIN="$$(scripts/tools temporal)" && exec $(CARGO) bench $(LOCKED) -p osint-tests --bench temporal -- $(ARGS)
 
 .PHONY: conformance
 conformance: cargo-there ## the cases of the breaker's semantics, ours beside the published crates (ARGS=docs/conformance.md)
