@@ -78,7 +78,7 @@ pub static DATAFORDELER: Source = Source {
     }],
     auth: Auth::Query { name: "apiKey", env: "CVR_DENMARK_API_KEY" },
     probe: Some(Probe {
-        request: || record("CVR_Virksomhed", "24256790"),
+        request: || record("CVR_Virksomhed", 24_256_790),
         read: |body| nodes(body, "CVR_Virksomhed").map(drop),
     }),
     terms: "free basic data",
@@ -141,8 +141,8 @@ const RECORDS: [(&str, &str); 5] = [
     ("CVR_Branche", "vaerdi vaerdiTekst"),
 ];
 
-/// Asks for the records of one kind. The number is digits only, as every number of the subject's kind.
-fn record(kind: &str, number: &str) -> Request {
+/// Asks for the records of one kind.
+fn record(kind: &str, number: u32) -> Request {
     let fields = RECORDS.iter().find(|(known, _)| *known == kind).map_or("id", |(_, fields)| fields);
     let query =
         format!("{{ {kind}(first: 20, where: {{ CVRNummer: {{ eq: {number} }} }}) {{ nodes {{ {fields} }} }} }}");
@@ -151,7 +151,8 @@ fn record(kind: &str, number: &str) -> Request {
 
 fn official<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, Stop>> {
     Box::pin(async move {
-        let number = session.subject().id.as_deref().unwrap_or_default();
+        let number = session.subject().id.as_deref().and_then(|id| id.parse().ok());
+        let number = number.ok_or_else(|| Stop::Upstream(Trouble::business("can only be asked about a number")))?;
         let mut records = Map::new();
         for (kind, _) in RECORDS {
             let found = session.ask(record(kind, number), |reply| nodes(&reply.body, kind)).await?;

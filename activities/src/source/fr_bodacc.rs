@@ -54,9 +54,10 @@ const MOST: usize = 100;
 
 const INSOLVENCY: &[&str] = &["collective", "conciliation", "retablissement_professionnel"];
 
-/// Notices about the subject's SIREN, which is digits only and so at home in a query.
+/// Notices about the subject's SIREN, which is digits and nothing else and so at home in a query.
 fn asking(subject: &Subject, families: &[&str]) -> Option<Request> {
-    let mut query = format!("registre=\"{}\"", subject.id.as_deref()?);
+    let siren = subject.id.as_deref().filter(|id| id.bytes().all(|b| b.is_ascii_digit()))?;
+    let mut query = format!("registre=\"{siren}\"");
     if !families.is_empty() {
         let any: Vec<_> = families.iter().map(|family| format!("familleavis=\"{family}\"")).collect();
         query = format!("{query} and ({})", any.join(" or "));
@@ -136,6 +137,14 @@ mod tests {
         assert_eq!(text(r#""{\"typeDepot\": \"Comptes annuels\"}""#).as_deref(), Some("Comptes annuels"));
         assert_eq!(text(r#"{"typeDepot":"Comptes annuels"}"#).as_deref(), Some("Comptes annuels"));
         assert_eq!((text(r#""{\"typeDepot\": ""#), text("null"), text("7")), (None, None, None));
+    }
+
+    #[test]
+    fn what_is_no_number_gets_into_no_query() {
+        let french = |id: &str| Subject { id: Some(id.into()), ..Subject::new("FR".parse().expect("a country")) };
+        let query = format!("{:?}", asking(&french("552032534"), INSOLVENCY));
+        assert!(query.contains(r#"registre=\"552032534\" and (familleavis=\"collective\" or "#), "{query}");
+        assert!(asking(&french("1\" or \"1\"=\"1"), &[]).is_none());
     }
 
     #[test]

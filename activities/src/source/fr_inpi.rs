@@ -104,26 +104,13 @@ fn search<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, Stop>> {
     })
 }
 
-/// Whether a record may be passed on. Only one that says yes may.
-fn disclosed(record: Node<'_>) -> Result<bool, Trouble> {
-    record.require_text("diffusionINSEE").map(|letter| letter == "O")
-}
-
 fn record(body: &[u8]) -> Result<Answer, Trouble> {
     let document = reader::parse(body)?;
     let record = Node::root(&document);
-    if !disclosed(record)? {
-        return Err(Trouble::business(
-            "has a record that must not be passed on: the company has asked not to be disclosed",
-        ));
-    }
+    let mut answer = french::told(vec![entry(record)?])?.dated(record.get("updatedAt").time());
     let roles = record.at("formality.content.personneMorale.composition.pouvoirs");
-    let facts = Facts {
-        companies: vec![entry(record)?],
-        officers: roles.items().filter_map(officer).collect(),
-        ..Facts::default()
-    };
-    Ok(Answer::from(facts).dated(record.get("updatedAt").time()))
+    answer.facts.officers = roles.items().filter_map(officer).collect();
+    Ok(answer)
 }
 
 fn hits(body: &[u8]) -> Result<Answer, Trouble> {
@@ -131,31 +118,24 @@ fn hits(body: &[u8]) -> Result<Answer, Trouble> {
     if !document.is_array() {
         return Err(reader::lacks("list of companies"));
     }
-    let (mut companies, mut hidden) = (Vec::new(), 0_u32);
-    for record in Node::root(&document).items() {
-        if disclosed(record)? {
-            companies.push(entry(record)?);
-        } else {
-            hidden += 1;
-        }
-    }
-    match (companies.is_empty(), hidden) {
-        (true, 0) => return Err(Trouble::not_found("knows no company of that name")),
-        (true, _) => return Err(Trouble::business("has only records that must not be passed on")),
-        (false, _) => {}
-    }
-    let notes = (hidden > 0).then(|| format!("{hidden} more that must not be passed on"));
-    Ok(Facts { companies, notes: notes.into_iter().collect(), ..Facts::default() }.into())
+    french::told(Node::root(&document).items().map(entry).collect::<Result<_, _>>()?)
 }
 
-fn entry(record: Node<'_>) -> Result<Company, Trouble> {
+/// Reads a record that may be passed on; only one that says so may.
+fn entry(record: Node<'_>) -> Result<Option<Company>, Trouble> {
+    if record.require_text("diffusionINSEE")? != "O" {
+        return Ok(None);
+    }
     let content = record.at("formality.content");
+    let trader = content.at("personnePhysique.identite.entrepreneur.descriptionPersonne");
     let body = content.get("personneMorale");
     let named = record.at("identite.entreprise");
     let address = body.at("adresseEntreprise.adresse");
     let ended = content.at("natureCessation.dateCessation").text();
     let code = named.get("formeJuridique").text();
-    Ok(Company {
+    let name = named.get("denomination").text().or_else(|| french::person(trader.get("prenoms"), trader.get("nom")));
+    let name = name.ok_or_else(|| reader::lacks("denomination"))?;
+    Ok(Some(Company {
         standing: if ended.is_some() { Standing::Ceased } else { Standing::Unknown },
         legal_form: code.map(|code| french::legal_form(&code)),
         address: address.exists().then(|| Address {
@@ -167,8 +147,8 @@ fn entry(record: Node<'_>) -> Result<Company, Trouble> {
         founded: content.at("natureCreation.dateCreation").text(),
         dissolved: ended,
         activities: body.at("identite.entreprise.codeApe").text().into_iter().collect(),
-        ..french::company(record.require_text("siren")?, named.require_text("denomination")?)
-    })
+        ..french::company(record.require_text("siren")?, name)
+    }))
 }
 
 /// Reads a role. Roles that ended and beneficial owners are left out.
@@ -259,6 +239,9 @@ mod tests {
         assert!(!format!("{answer:?}").contains("999000300"));
         assert_eq!(hits(&list(&[HIDDEN])).expect_err("hidden").class, Class::Business);
         assert_eq!(hits(b"[]").expect_err("none").class, Class::NotFound);
+        let trader = br#"[{"siren":"1","diffusionINSEE":"O","formality":{"content":{"personnePhysique":{"identite":{"entrepreneur":
+            {"descriptionPersonne":{"nom":"EXEMPLE","prenoms":["ANNE"]}}}}}}}]"#;
+        assert_eq!(hits(trader).expect("a hit").facts.companies[0].name.as_deref(), Some("ANNE EXEMPLE"));
         assert_eq!(record(br#"{"siren":"1"}"#).expect_err("does not say").class, Class::BadShape);
         torture("fr_inpi.search", hits, &list(&[RECORD]));
     }

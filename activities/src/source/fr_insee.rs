@@ -11,7 +11,7 @@ use crate::{
     classify::{Class, Trouble, on},
     client::Request,
     flow::{Answer, Fallback, Flow, Session, Stop},
-    model::{Address, Company, Facts, Standing, Subject},
+    model::{Address, Company, Standing, Subject},
     parse::json::{self, Node},
 };
 
@@ -107,31 +107,35 @@ fn seat(body: &[u8], siren: &str) -> Result<String, Trouble> {
 fn unit(body: &[u8]) -> Result<Answer, Trouble> {
     let document = json::parse(body)?;
     let unit = Node::root(&document).require("uniteLegale")?;
-    let companies = vec![company(unit)?];
-    Ok(Answer::from(Facts { companies, ..Facts::default() }).dated(unit.get("dateDernierTraitementUniteLegale").time()))
+    Ok(french::told(vec![company(unit)?])?.dated(unit.get("dateDernierTraitementUniteLegale").time()))
 }
 
 fn hits(body: &[u8]) -> Result<Answer, Trouble> {
     let document = json::parse(body)?;
     let units = Node::root(&document).require_list("unitesLegales")?;
-    let companies = units.into_iter().map(company).collect::<Result<Vec<_>, _>>()?;
-    if companies.is_empty() {
-        return Err(Trouble::not_found("knows no such company"));
-    }
-    Ok(Facts { companies, ..Facts::default() }.into())
+    french::told(units.into_iter().map(company).collect::<Result<_, _>>()?)
 }
 
-fn company(unit: Node<'_>) -> Result<Company, Trouble> {
+/// Whether a record without a name has none because its subject has asked for that.
+fn hidden(record: Node<'_>, field: &str) -> bool {
+    matches!(record.get(field).text().as_deref(), Some("P" | "N"))
+}
+
+/// A unit; `None` if it is one that must not be shown.
+fn company(unit: Node<'_>) -> Result<Option<Company>, Trouble> {
     let siren = unit.require_text("siren")?;
     let periods = unit.get("periodesUniteLegale");
     let period = current(periods).ok_or_else(|| json::lacks("periodesUniteLegale"))?;
     let text = |name: &str| period.get(name).text();
     let label = |period: Node<'_>| {
         let names = ["denominationUniteLegale", "denominationUsuelle1UniteLegale"];
-        names.iter().find_map(|name| period.get(name).text())
+        names.iter().find_map(|name| french::shown(period.get(name)))
     };
     let owner = || french::person(unit.get("prenomUsuelUniteLegale"), period.get("nomUniteLegale"));
-    let name = label(period).or_else(owner).ok_or_else(|| json::lacks("denominationUniteLegale"))?;
+    let Some(name) = label(period).or_else(owner) else {
+        let hidden = hidden(unit, "statutDiffusionUniteLegale");
+        return if hidden { Ok(None) } else { Err(json::lacks("denominationUniteLegale")) };
+    };
     let mut former: Vec<_> = periods.items().filter_map(label).filter(|earlier| *earlier != name).collect();
     former.dedup();
     let state = text("etatAdministratifUniteLegale");
@@ -140,7 +144,7 @@ fn company(unit: Node<'_>) -> Result<Company, Trouble> {
         Some("C") => Standing::Ceased,
         _ => Standing::Unknown,
     };
-    Ok(Company {
+    Ok(Some(Company {
         standing,
         status: state,
         legal_form: text("categorieJuridiqueUniteLegale").map(|code| french::legal_form(&code)),
@@ -149,14 +153,20 @@ fn company(unit: Node<'_>) -> Result<Company, Trouble> {
         former_names: former,
         activities: text("activitePrincipaleUniteLegale").into_iter().collect(),
         ..french::company(siren, name)
-    })
+    }))
 }
 
 fn establishment(body: &[u8]) -> Result<Answer, Trouble> {
     let document = json::parse(body)?;
     let place = Node::root(&document).require("etablissement")?;
     let unit = place.require("uniteLegale")?;
-    let address = place.get("adresseEtablissement");
+    let owner = || french::person(unit.get("prenomUsuelUniteLegale"), unit.get("nomUniteLegale"));
+    let Some(name) = french::shown(unit.get("denominationUniteLegale")).or_else(owner) else {
+        let hidden = hidden(place, "statutDiffusionEtablissement");
+        return if hidden { french::told(vec![None]) } else { Err(json::lacks("denominationUniteLegale")) };
+    };
+    let address = Some(place.get("adresseEtablissement"))
+        .filter(|address| french::shown(address.get("libelleVoieEtablissement")).is_some());
     let state =
         current(place.get("periodesEtablissement")).and_then(|p| p.get("etatAdministratifEtablissement").text());
     let open = match state.as_deref() {
@@ -165,7 +175,7 @@ fn establishment(body: &[u8]) -> Result<Answer, Trouble> {
         _ => "state not given",
     };
     let company = Company {
-        address: address.exists().then(|| Address {
+        address: address.map(|address| Address {
             street: address
                 .joined(&["numeroVoieEtablissement", "typeVoieEtablissement", "libelleVoieEtablissement"], " "),
             postal_code: address.get("codePostalEtablissement").text(),
@@ -173,9 +183,9 @@ fn establishment(body: &[u8]) -> Result<Answer, Trouble> {
             country: Some("FR".to_owned()),
         }),
         registrations: vec![format!("head office {}: {open}", place.require_text("siret")?)],
-        ..french::company(place.require_text("siren")?, unit.require_text("denominationUniteLegale")?)
+        ..french::company(place.require_text("siren")?, name)
     };
-    Ok(Facts { companies: vec![company], ..Facts::default() }.into())
+    french::told(vec![Some(company)])
 }
 
 #[cfg(test)]
@@ -225,6 +235,26 @@ mod tests {
         assert_eq!(address.as_deref(), Some("17 BD HAUSSMANN, 75009 PARIS 9"));
         assert_eq!(company.registrations, ["head office 55203253400646: open"]);
         torture("fr_insee.head_office", establishment, &wrapped("etablissement", place));
+    }
+
+    #[test]
+    fn who_asked_not_to_be_shown_is_not() {
+        let unit_of = |status: &str| {
+            format!(
+                r#"{{"siren":"1","statutDiffusionUniteLegale":"{status}","prenomUsuelUniteLegale":"[ND]",
+                "periodesUniteLegale":[{{"denominationUniteLegale":null,"nomUniteLegale":"[ND]"}}]}}"#
+            )
+        };
+        let class = |status: &str| unit(&wrapped("uniteLegale", &unit_of(status))).expect_err("no name").class;
+        assert_eq!((class("P"), class("O")), (Class::Business, Class::BadShape));
+        let danone = include_str!("../../fixtures/fr_insee/units/552032534.json");
+        let list = format!("[{danone},{}]", unit_of("P"));
+        let facts = hits(&wrapped("unitesLegales", &list)).expect("one hit").facts;
+        assert_eq!((facts.companies.len(), facts.notes.len()), (1, 1));
+        let place =
+            r#"{"siren":"1","siret":"2","statutDiffusionEtablissement":"P","uniteLegale":{"nomUniteLegale":"[ND]"}}"#;
+        let hidden = establishment(&wrapped("etablissement", place)).expect_err("no name");
+        assert_eq!(hidden.class, Class::Business);
     }
 
     #[test]

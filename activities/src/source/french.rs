@@ -1,7 +1,9 @@
 //! What the French sources share: the code lists of the statistical office, and names of persons.
 
 use crate::{
-    model::{Company, Officer},
+    classify::Trouble,
+    flow::Answer,
+    model::{Company, Facts, Officer},
     parse::json::Node,
 };
 
@@ -28,10 +30,32 @@ pub(super) fn company(siren: String, name: String) -> Company {
     Company { id: Some(siren), name: Some(name), country: Some("FR".to_owned()), ..Company::default() }
 }
 
+/// A text, unless it is the mark that stands where somebody has asked not to be shown: `[ND]`, `[NON-DIFFUSIBLE]`.
+pub(super) fn shown(node: Node<'_>) -> Option<String> {
+    node.text().filter(|text| !(text.starts_with("[N") && text.ends_with(']')))
+}
+
 /// First names, in one text or a list, and the surname.
 pub(super) fn person(names: Node<'_>, surname: Node<'_>) -> Option<String> {
-    let parts: Vec<_> = names.texts().into_iter().chain(surname.text()).collect();
+    let parts: Vec<_> = names.items().filter_map(shown).chain(shown(surname)).collect();
     (!parts.is_empty()).then(|| parts.join(" "))
+}
+
+/// What is left of records, some of which must not be shown: companies with a note that there are more, or the reason why
+/// there are none.
+pub(super) fn told(records: Vec<Option<Company>>) -> Result<Answer, Trouble> {
+    let all = records.len();
+    let companies: Vec<_> = records.into_iter().flatten().collect();
+    let hidden = all - companies.len();
+    match (companies.is_empty(), hidden) {
+        (true, 0) => return Err(Trouble::not_found("knows no such company")),
+        (true, _) => {
+            return Err(Trouble::business("may not pass the record on: the company has asked not to be disclosed"));
+        }
+        (false, _) => {}
+    }
+    let notes = (hidden > 0).then(|| format!("{hidden} more that must not be passed on"));
+    Ok(Facts { companies, notes: notes.into_iter().collect(), ..Facts::default() }.into())
 }
 
 /// A role that is held; without a name it is no news.

@@ -8,7 +8,7 @@ use crate::{
     classify::{Class, Trouble, on},
     client::Request,
     flow::{Answer, Session, Stop},
-    model::{Address, Company, Facts, Officer, Standing, Subject},
+    model::{Address, Company, Officer, Standing, Subject},
     parse::json::{self, Node},
 };
 
@@ -48,16 +48,17 @@ pub(super) fn hits(body: &[u8]) -> Result<Answer, Trouble> {
     found(list(body)?, |_| true)
 }
 
+/// A company and who acts for it; the name is absent where it must not be shown.
 type Entry = (Company, Vec<Officer>);
 
 fn found(list: Vec<Entry>, wanted: impl Fn(&Company) -> bool) -> Result<Answer, Trouble> {
     let (companies, officers): (Vec<_>, Vec<_>) = list.into_iter().filter(|(company, _)| wanted(company)).unzip();
-    let officers = match companies.len() {
-        0 => return Err(Trouble::not_found("knows no such company")),
-        1 => officers.into_iter().flatten().collect(),
-        _ => Vec::new(), // whose they would be, the facts do not say
-    };
-    Ok(Facts { companies, officers, ..Facts::default() }.into())
+    let shown = companies.into_iter().map(|company| Some(company).filter(|company| company.name.is_some()));
+    let mut answer = french::told(shown.collect())?;
+    if let [officers] = &officers[..] {
+        answer.facts.officers.clone_from(officers); // of several companies the facts could not say whose they are
+    }
+    Ok(answer)
 }
 
 fn list(body: &[u8]) -> Result<Vec<Entry>, Trouble> {
@@ -68,7 +69,8 @@ fn list(body: &[u8]) -> Result<Vec<Entry>, Trouble> {
 fn entry(entry: Node<'_>) -> Result<Entry, Trouble> {
     let text = |path: &str| entry.at(path).text();
     let seat = entry.get("siege");
-    let name = entry.require_any(&["nom_raison_sociale", "nom_complet"])?;
+    let stated = entry.require_any(&["nom_raison_sociale", "nom_complet"])?;
+    let name = ["nom_raison_sociale", "nom_complet"].iter().find_map(|name| french::shown(entry.get(name)));
     let company = Company {
         standing: match text("etat_administratif").as_deref() {
             Some("A") => Standing::Active,
@@ -77,7 +79,7 @@ fn entry(entry: Node<'_>) -> Result<Entry, Trouble> {
         },
         legal_form: text("nature_juridique").map(|code| french::legal_form(&code)),
         address: seat.exists().then(|| Address {
-            street: seat.get("adresse").text(),
+            street: french::shown(seat.get("adresse")),
             postal_code: seat.get("code_postal").text(),
             city: seat.get("libelle_commune").text(),
             country: Some("FR".to_owned()),
@@ -85,7 +87,8 @@ fn entry(entry: Node<'_>) -> Result<Entry, Trouble> {
         founded: text("date_creation"),
         dissolved: text("date_fermeture"),
         activities: text("activite_principale").into_iter().collect(),
-        ..french::company(entry.require_text("siren")?, name)
+        name,
+        ..french::company(entry.require_text("siren")?, stated)
     };
     Ok((company, entry.get("dirigeants").items().filter_map(officer).collect()))
 }
@@ -126,5 +129,7 @@ mod tests {
         assert_eq!(found(entries(), wanted("055804124")).expect_err("another").class, Class::NotFound);
         assert_eq!(hits(br#"{"results":[]}"#).expect_err("none").class, Class::NotFound);
         assert_eq!(hits(br#"{"erreur":"x"}"#).expect_err("no list").class, Class::BadShape);
+        let hidden = br#"{"results":[{"siren":"1","nom_complet":"[NON-DIFFUSIBLE]"}]}"#;
+        assert_eq!(hits(hidden).expect_err("must not be shown").class, Class::Business);
     }
 }

@@ -65,6 +65,15 @@ async fn a_quota_is_respected_until_midnight_and_nobody_is_asked_meanwhile() {
 }
 
 #[tokio::test]
+async fn one_request_a_second_is_kept_by_a_flow_of_two() {
+    // The upstream measures arrivals, which are not as regular as departures; hence a little more than its second.
+    let bench = Bench::with_policies("services:\n  ro_anaf: { rate_limit: 1/1500ms }\n").await;
+    bench.fault("ro_anaf", "enforce_rate").await;
+    let finding = bench.run("ro_anaf.accounts", &subject("RO", "14399840", "")).await.expect("never refused");
+    assert_eq!(finding.status, Status::Complete);
+}
+
+#[tokio::test]
 async fn the_probe_of_a_billed_register_is_the_search() {
     let bench = Bench::with_policies("services:\n  nl_kvk: { fail_max: 1, reset_timeout: 20ms }\n").await;
     let asml = subject("NL", "17085815", "");
