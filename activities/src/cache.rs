@@ -31,7 +31,7 @@ use crate::{
     model::{Facts, Status, Subject},
 };
 
-pub use files::{Copy, Files, Place, sha256};
+pub use files::{Copy, Files, Place, hex, sha1, sha256};
 
 /// An answer that takes more than this, written as JSON, is not kept.
 const LARGEST: usize = 1_000_000;
@@ -111,7 +111,7 @@ impl Key {
     }
 
     fn file(self) -> String {
-        self.0.iter().map(|byte| format!("{byte:02x}")).collect::<String>() + ".json"
+        hex(&self.0) + ".json"
     }
 }
 

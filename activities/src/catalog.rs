@@ -33,6 +33,7 @@ static SOURCES: &[&Source] = &[
     &source::nominatim::SOURCE,
     &source::tavily::SOURCE,
     &source::opensanctions::SOURCE,
+    &source::opensanctions_feed::SOURCE,
     &source::eba_register::SOURCE,
     &source::peppol_directory::SOURCE,
     &source::peppol_verify::SOURCE,

@@ -11,7 +11,10 @@ mod request;
 mod settings;
 mod wire;
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, PoisonError},
+    time::Duration,
+};
 
 use reqwest::{Url, header, redirect};
 use secrecy::ExposeSecret;
@@ -23,7 +26,7 @@ use crate::{
 };
 
 pub use reply::Reply;
-pub use request::Request;
+pub use request::{Request, Take};
 pub use settings::{CACHE, CONTACT, Settings, SettingsError};
 pub use wire::Script;
 use wire::Wire;
@@ -147,12 +150,18 @@ impl Client {
             return script.next(request.limit);
         }
         let (limit, within) = (request.limit, request.timeout.unwrap_or(source.timeout));
+        let sink = request.sink.clone();
         let work = async {
             let mut response = self.prepare(source, request)?.send().await.map_err(|e| lost(&e))?;
             let status = response.status().as_u16();
             let headers = std::mem::take(response.headers_mut());
             let mut body = Vec::new();
+            let sink = sink.filter(|_| (200..300).contains(&status));
             while let Some(chunk) = response.chunk().await.map_err(|e| lost(&e))? {
+                if let Some(sink) = &sink {
+                    sink.0.lock().unwrap_or_else(PoisonError::into_inner).take(&chunk)?;
+                    continue;
+                }
                 if body.len() + chunk.len() > limit {
                     return Err(too_long(limit));
                 }

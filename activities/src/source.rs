@@ -22,6 +22,7 @@ pub mod no_brreg;
 pub mod nominatim;
 pub mod northdata;
 pub mod opensanctions;
+pub mod opensanctions_feed;
 pub mod peppol_directory;
 pub mod peppol_verify;
 pub mod recherche_entreprises;

@@ -6,6 +6,7 @@ mod kept;
 mod matrix;
 mod northdata;
 mod observed;
+mod opensanctions;
 mod peppol;
 mod registers;
 mod scenarios;
@@ -92,6 +93,10 @@ fn equinor() -> Subject {
     Subject { address, website, persons, ..subject("NO", "923609016", "EQUINOR ASA") }
 }
 
+fn with_lei() -> Subject {
+    Subject { lei: Some("OW6OFBNCKXC4US5C7523".to_owned()), ..equinor() }
+}
+
 #[test]
 fn every_row_fits_into_the_registration() {
     assert!(catalog::operations().len() <= CAPACITY);
@@ -114,7 +119,7 @@ fn every_row_fits_into_the_registration() {
 async fn a_healthy_investigation_answers_every_operation_that_applies() {
     let bench = Bench::new().await;
     let subjects = [
-        equinor(),
+        with_lei(),
         subject("CZ", "27082440", "Alza.cz a.s."),
         subject("CZ", "99000105", "Vzorový úpadce s.r.o."),
         subject("BE", "0202239951", "PROXIMUS"),

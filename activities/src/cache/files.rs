@@ -11,7 +11,7 @@ use std::{
 };
 
 use jiff::Timestamp;
-use ring::digest::{SHA256, digest};
+use ring::digest::{SHA1_FOR_LEGACY_USE_ONLY, SHA256, digest};
 use serde::{Deserialize, Serialize};
 use tokio::sync::OwnedMutexGuard;
 
@@ -115,11 +115,19 @@ impl Place {
     }
 }
 
-fn hex(bytes: &[u8]) -> String {
+/// Bytes in hexadecimal digits, as checksums are published.
+#[must_use]
+pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The SHA-256 of a file, as checksums are published.
+/// The SHA-1 of a file. It tells a broken download from a whole one, and nothing about who made it.
+#[must_use]
+pub fn sha1(bytes: &[u8]) -> String {
+    hex(digest(&SHA1_FOR_LEGACY_USE_ONLY, bytes).as_ref())
+}
+
+/// The SHA-256 of a file.
 #[must_use]
 pub fn sha256(bytes: &[u8]) -> String {
     hex(digest(&SHA256, bytes).as_ref())

@@ -1,10 +1,16 @@
 //! A request, still without address, credentials or identity: those belong to the client.
 
-use std::time::Duration;
+use std::{
+    fmt,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
 use reqwest::{Method, Url};
 use secrecy::SecretString;
 use serde_json::Value;
+
+use crate::classify::Trouble;
 
 /// The most that is read of an answer, unless the request expects more.
 const LIMIT: usize = 8_000_000;
@@ -23,6 +29,26 @@ pub struct Request {
     pub(super) token: Option<SecretString>,
     pub(super) timeout: Option<Duration>,
     pub(super) limit: usize,
+    pub(super) sink: Option<Sink>,
+}
+
+/// Takes a body as it comes, where it is too large to be held.
+pub trait Take: Send {
+    /// The next bytes.
+    ///
+    /// # Errors
+    /// If nothing that follows could make a body of it; the rest is not read.
+    fn take(&mut self, chunk: &[u8]) -> Result<(), Trouble>;
+}
+
+/// Where a body goes.
+#[derive(Clone)]
+pub(super) struct Sink(pub(super) Arc<Mutex<dyn Take>>);
+
+impl fmt::Debug for Sink {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Sink")
+    }
 }
 
 impl Request {
@@ -39,6 +65,7 @@ impl Request {
             token: None,
             timeout: None,
             limit: LIMIT,
+            sink: None,
         }
     }
 
@@ -121,6 +148,13 @@ impl Request {
     #[must_use]
     pub const fn limit(mut self, bytes: usize) -> Self {
         self.limit = bytes;
+        self
+    }
+
+    /// Hands the body of a success to this, piece by piece; the answer then has none.
+    #[must_use]
+    pub fn into_sink(mut self, sink: Arc<Mutex<dyn Take>>) -> Self {
+        self.sink = Some(Sink(sink));
         self
     }
 

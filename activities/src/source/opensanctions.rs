@@ -6,12 +6,13 @@
 
 use serde_json::json;
 
+use super::opensanctions_feed;
 use crate::{
     catalog::{Auth, Base, Countries, Credential, Need, Operation, Probe, Source},
     classify::{Class, Scope, Trouble, on},
     client::Request,
-    flow::{Answer, Flow, Session, Stop},
-    model::{Facts, Hit, Screening, Subject},
+    flow::{Answer, Fallback, Flow, Session, Stop},
+    model::{Company, Facts, Hit, Screening, Subject},
     parse::json::{self as reader, Node, lacks},
 };
 use futures::future::BoxFuture;
@@ -31,15 +32,33 @@ pub static SOURCE: Source = Source {
     probe: Some(Probe::json(|| Request::get("/readyz"))),
     limits: "by contract",
     terms: "CC BY-NC 4.0; commercial use needs a licence",
-    operations: &[Operation {
-        name: "opensanctions.match",
-        answers: "watch-list entries that resemble the company",
-        countries: Countries::Any,
-        needs: &[Need::Name],
-        flow: Flow::Steps(screen),
-        billed: true,
-        ..Operation::BLANK
-    }],
+    operations: &[
+        Operation {
+            name: "opensanctions.match",
+            answers: "watch-list entries that resemble the company",
+            countries: Countries::Any,
+            needs: &[Need::Name],
+            flow: Flow::Steps(screen),
+            fallbacks: &[Fallback {
+                via: "opensanctions_feed",
+                proves: "the last good feed was searched instead",
+                source: &opensanctions_feed::SOURCE,
+                flow: Flow::Steps(opensanctions_feed::screen_by_copy),
+            }],
+            billed: true,
+            ..Operation::BLANK
+        },
+        Operation {
+            name: "opensanctions.entity",
+            answers: "the entry of this very company, by its LEI",
+            countries: Countries::Any,
+            needs: &[Need::Lei],
+            rules: &[on(404).json().means(Class::NotFound, "has no entry with this LEI")],
+            flow: Flow::Single { request: entity_request, parse: entity },
+            billed: true,
+            ..Operation::BLANK
+        },
+    ],
     ..Source::BLANK
 };
 
@@ -72,6 +91,35 @@ fn request(subject: &Subject, name: &str) -> Request {
     Request::post("/match", &document).segment(DATASET).query("algorithm", "best").query("limit", "5")
 }
 
+/// Entries that were merged are found under their former ids as well, and the LEI is one.
+fn entity_request(subject: &Subject) -> Option<Request> {
+    Some(Request::get("/entities").segment(format!("lei-{}", subject.lei.as_deref()?)).query("nested", "false"))
+}
+
+fn entity(body: &[u8]) -> Result<Answer, Trouble> {
+    let document = reader::parse(body)?;
+    let entity = Node::root(&document);
+    let properties = entity.require("properties")?;
+    let text = |name: &str| properties.get(name).items().find_map(Node::text);
+    let hit = Hit { score: 1.0, matched: true, ..entry(entity)? };
+    let company = Company {
+        name: Some(hit.name.clone()),
+        id: text("registrationNumber"),
+        country: text("jurisdiction").or_else(|| text("country")).map(|country| country.to_uppercase()),
+        lei: text("leiCode"),
+        status: text("status"),
+        legal_form: text("legalForm"),
+        founded: text("incorporationDate"),
+        dissolved: text("dissolutionDate"),
+        ..Company::default()
+    };
+    let names = vec![hit.name.clone()];
+    // An entry without a topic is there because somebody else is listed.
+    let hits = if hit.topics.is_empty() { vec![] } else { vec![hit] };
+    let screening = Screening { dataset: DATASET.to_owned(), names, version: None, hits };
+    Ok(Facts { companies: vec![company], screening: Some(screening), ..Facts::default() }.into())
+}
+
 fn screen<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, Stop>> {
     Box::pin(async move {
         let subject = session.subject();
@@ -100,17 +148,24 @@ fn hits(body: &[u8]) -> Result<Vec<Hit>, Trouble> {
 }
 
 fn hit(result: Node<'_>) -> Result<Hit, Trouble> {
-    let properties = result.get("properties");
     Ok(Hit {
-        id: result.require_text("id")?,
-        name: result
-            .require_text("caption")
-            .or_else(|_| properties.get("name").items().next().and_then(Node::text).ok_or_else(|| lacks("caption")))?,
-        schema: result.get("schema").text(),
         score: result.get("score").number().ok_or_else(|| lacks("score"))?,
         matched: result.get("match").flag().ok_or_else(|| lacks("match"))?,
+        ..entry(result)?
+    })
+}
+
+/// What every entry of the lists has, without a judgement of how well it fits.
+pub(super) fn entry(entity: Node<'_>) -> Result<Hit, Trouble> {
+    let properties = entity.get("properties");
+    let caption = entity.get("caption").text().or_else(|| properties.get("name").items().find_map(Node::text));
+    Ok(Hit {
+        id: entity.require_text("id")?,
+        name: caption.ok_or_else(|| lacks("caption"))?,
+        schema: entity.get("schema").text(),
         topics: properties.get("topics").texts(),
-        datasets: result.get("datasets").texts(),
+        datasets: entity.get("datasets").texts(),
+        ..Hit::default()
     })
 }
 
@@ -134,6 +189,21 @@ mod tests {
         assert!(read[0].matched && read[0].topics == ["sanction"]);
         assert_eq!(hits(br#"{"responses":{"q1":{"status":200,"results":[]}}}"#), Ok(vec![]));
         torture("opensanctions.match", parse, BODY);
+    }
+
+    #[test]
+    fn an_entry_without_a_topic_is_no_hit() {
+        let listed = include_bytes!("../../fixtures/opensanctions/entities/NK-simulatedState00000001.json");
+        let facts = entity(listed).expect("an entry").facts;
+        assert_eq!(facts.companies[0].lei.as_deref(), Some("OW6OFBNCKXC4US5C7523"));
+        assert_eq!(facts.screening.map(|screening| screening.hits[0].topics.clone()), Some(vec!["gov.soe".to_owned()]));
+        let mentioned =
+            br#"{"id":"NK-1","caption":"X","schema":"Company","properties":{"name":["X"]},"datasets":["gleif"]}"#;
+        assert!(
+            entity(mentioned).expect("an entry").facts.screening.is_some_and(|screening| screening.hits.is_empty())
+        );
+        assert_eq!(entity(br#"{"id":"NK-1","caption":"X"}"#).expect_err("no properties").class, Class::BadShape);
+        torture("opensanctions.entity", entity, listed);
     }
 
     #[test]

@@ -122,6 +122,11 @@ const ROWS: &[Row] = &[
     // What would poison the query is taken out before it is sent.
     ("opensanctions", "poison_500", "opensanctions.match", NOVO, Found(Status::Complete), Nothing),
     ("opensanctions", "stale_index", "opensanctions.match", EQUINOR, Found(Status::Complete), Nothing),
+    ("opensanctions_feed", "stale_index", "opensanctions_feed.index", EQUINOR, Found(Status::Partial), Nothing),
+    ("opensanctions_feed", "stale_index", "opensanctions_feed.screen", EQUINOR, Found(Status::Partial), Nothing),
+    ("opensanctions_feed", "checksum_mismatch", "opensanctions_feed.screen", EQUINOR, Lack(BadShape), Failure),
+    ("opensanctions_feed", "checksum_mismatch", "opensanctions_feed.index", EQUINOR, Found(Status::Complete), Nothing),
+    ("opensanctions_feed", "huge_feed", "opensanctions_feed.screen", EQUINOR, Lack(BadShape), Failure),
     ("eba_register", "sha256_mismatch", "eba_register.licence", ALZA, Lack(BadShape), Failure),
     ("eba_register", "half_zip", "eba_register.licence", ALZA, Lack(BadShape), Failure),
     ("eba_register", "half_zip", "eba_register.metadata", ALZA, Found(Status::Complete), Nothing),

@@ -48,8 +48,8 @@ pub(super) static FEED: Upstream = Upstream {
         get("dataset", "/datasets/latest/{}/index.json", |call| dataset(call).map_or_else(no_file, Answer::ok)),
         get("file", "/datasets/latest/{}/{}", file),
         get("delta_index", "/artifacts/{}/delta.json", |call| {
-            let found = if known(call.captured(0)) { call.record("/delta.json") } else { None };
-            found.map_or_else(no_file, Answer::ok)
+            let found = if known(call.captured(0)) { call.fixed("/delta.json") } else { None };
+            found.map_or_else(no_file, |bytes| Answer::bytes(200, "application/json", bytes.into()))
         }),
         get("delta", "/artifacts/{}/{}/entities.delta.json", |call| text_file(call, "entities.delta.json")),
     ],
@@ -160,9 +160,23 @@ fn search(call: &Call) -> Answer {
     }))
 }
 
+/// An entity by its id; an id that was merged into another leads there.
 fn entity(call: &Call) -> Answer {
-    let found = || call.record(&format!("/entities/{}.json", call.captured(0)));
-    refusal(call).unwrap_or_else(|| found().map_or_else(|| detail(404, "No such entity!"), Answer::ok))
+    if let Some(refusal) = refusal(call) {
+        return refusal;
+    }
+    let wanted = call.captured(0);
+    if let Some(found) = call.record(&format!("/entities/{wanted}.json")) {
+        return Answer::ok(found);
+    }
+    let merged = |entity: &Value| entity["referents"].as_array().is_some_and(|ids| ids.iter().any(|id| id == wanted));
+    match call.records("opensanctions/entities/").into_iter().find(merged) {
+        Some(found) => {
+            let place = format!("/entities/{}", found["id"].as_str().unwrap_or_default());
+            Answer::text(308, "text/plain", "").header("location", &place)
+        }
+        None => detail(404, "No such entity!"),
+    }
 }
 
 fn catalog(call: &Call) -> Answer {
@@ -183,8 +197,25 @@ fn known(dataset: &str) -> bool {
     matches!(dataset, "default" | "sanctions" | "peps")
 }
 
+/// The only line of a feed that does not know the company.
+const NOBODY: &str = concat!(
+    r#"{"id":"NK-simulatedNobody0000001","caption":"Nobody At All Ltd","schema":"Company","properties":"#,
+    r#"{"name":["Nobody At All Ltd"],"topics":["sanction"],"country":["zz"]},"datasets":["eu_fsf"],"target":true}"#,
+    "\n"
+);
+
 fn dataset(call: &Call) -> Option<Value> {
-    let mut entry = call.record("/default.json").filter(|_| call.captured.is_empty() || known(call.captured(0)))?;
+    let entry = call.fixed("/default.json").filter(|_| call.captured.is_empty() || known(call.captured(0)))?;
+    let mut entry: Value = serde_json::from_slice(entry).ok()?;
+    // A feed that is alive was made today.
+    let now = jiff::Timestamp::now().strftime("%Y-%m-%dT00:00:00").to_string();
+    for field in ["updated_at", "last_change", "last_export"] {
+        entry[field] = json!(now);
+    }
+    if call.blank {
+        entry["resources"][0]["checksum"] = json!(crate::cache::sha1(NOBODY.as_bytes()));
+        entry["resources"][0]["size"] = json!(NOBODY.len());
+    }
     if let Some(name) = call.captured.first() {
         entry["name"] = json!(name);
     }
@@ -210,7 +241,14 @@ fn index(call: &Call) -> Answer {
 
 fn text_file(call: &Call, name: &str) -> Answer {
     let content_type = if name.ends_with(".json") { "application/json+ftm" } else { "text/plain; charset=utf-8" };
-    let found = if known(call.captured(0)) { call.fixture(&format!("/files/{name}")) } else { None };
+    let entities = call.blank && name == "entities.ftm.json";
+    let delta = call.blank && name == "entities.delta.json";
+    let found = match known(call.captured(0)) {
+        true if entities => Some(NOBODY.as_bytes()),
+        true if delta => Some(&br#"{"op":"DEL","entity":{"id":"NK-simulatedGone000000001"}}"#[..]),
+        true => call.fixture(&format!("/files/{name}")),
+        false => None,
+    };
     found.map_or_else(no_file, |bytes| Answer::bytes(200, content_type, bytes.into()))
 }
 

@@ -1,0 +1,326 @@
+//! OpenSanctions as files: the lists themselves, for the time when nobody can be asked about them.
+//!
+//! The index of a data set names its edition, its age and the checksum of each file. The file of entities has gigabytes, so
+//! it goes through a condenser that keeps what a screening of companies needs, and is believed when its checksum is right.
+//! A copy that is one edition behind is brought up to date by the published changes. Our own comparison of names is plainer
+//! than that of the API, and a feed that has stopped moving is a part of a screening: findings say both.
+
+mod digest;
+
+use std::{
+    collections::BTreeMap,
+    ops::Bound,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use futures::future::BoxFuture;
+use jiff::{Timestamp, tz::TimeZone};
+
+use self::digest::{Changes, Condenser, Likeness};
+use crate::{
+    cache::Copy,
+    catalog::{Base, Countries, Need, Operation, Probe, Source},
+    classify::Trouble,
+    client::{Request, Take},
+    flow::{Answer, Fallback, Flow, Session, Stop},
+    model::{Facts, Hit, Screening, Status, Subject},
+    parse::json::{self, Node, lacks},
+};
+
+/// The row.
+pub static SOURCE: Source = Source {
+    name: "opensanctions_feed",
+    title: "OpenSanctions, watch lists as files",
+    breaker: "opensanctions_feed",
+    bases: &[Base { env: "OPENSANCTIONS_FEED_BASE_URL", default: "https://data.opensanctions.org" }],
+    timeout: Duration::from_secs(15),
+    probe: Some(Probe::json(index_request)),
+    limits: "none published; each edition is fetched once",
+    terms: "CC BY-NC 4.0; commercial use needs a licence",
+    operations: &[
+        Operation {
+            name: "opensanctions_feed.index",
+            answers: "the edition of the sanctions lists that is in force",
+            flow: Flow::Single { request: |_| Some(index_request()), parse: index },
+            ..Operation::BLANK
+        },
+        Operation {
+            name: "opensanctions_feed.screen",
+            answers: "sanctions-list entries that resemble the company, by our own copy of the lists",
+            countries: Countries::Any,
+            needs: &[Need::Name],
+            flow: Flow::Steps(screen),
+            fallbacks: &[Fallback {
+                via: "last_good_copy",
+                proves: "the last good feed was searched instead",
+                source: &SOURCE,
+                flow: Flow::Steps(screen_by_kept),
+            }],
+            ..Operation::BLANK
+        },
+        Operation {
+            name: "opensanctions_feed.delta",
+            answers: "entries resembling the company that the newest edition added, changed or removed",
+            countries: Countries::Any,
+            needs: &[Need::Name],
+            flow: Flow::Steps(delta),
+            ..Operation::BLANK
+        },
+    ],
+    ..Source::BLANK
+};
+
+const DATASET: &str = "sanctions";
+const ENTITIES: &str = "entities.ftm.json";
+
+/// Name of the copy.
+const FILE: &str = "opensanctions_feed";
+
+/// For how long the newest edition is taken for the newest.
+const CHECK: Duration = Duration::from_secs(6 * 3600);
+
+/// Editions come several times a day. One that is older than this has been left behind.
+const STALE: Duration = Duration::from_secs(3 * 86_400);
+
+/// So many editions are made up by their changes; a copy that is further behind is fetched anew.
+const STEPS: usize = 20;
+
+/// A file of changes that is larger than this is no shorter way.
+const LARGEST_DELTA: u64 = 200_000_000;
+
+/// An attempt has a minute.
+const DOWNLOAD: Duration = Duration::from_secs(45);
+
+/// An edition, as the index announces it.
+#[derive(Debug, PartialEq)]
+struct Edition {
+    version: String,
+    updated: Timestamp,
+    entities: Option<u64>,
+    link: String,
+    sha1: String,
+    size: u64,
+    changes: Option<String>,
+}
+
+fn index_request() -> Request {
+    Request::get("/datasets/latest").segment(DATASET).segment("index.json")
+}
+
+fn edition(body: &[u8]) -> Result<Edition, Trouble> {
+    let document = json::parse(body)?;
+    let root = Node::root(&document);
+    let named = |resource: &Node<'_>| resource.get("name").text().as_deref() == Some(ENTITIES);
+    let file = root.require_list("resources")?.into_iter().find(named).ok_or_else(|| lacks(ENTITIES))?;
+    Ok(Edition {
+        version: root.require_text("version")?,
+        updated: root.get("updated_at").time().ok_or_else(|| lacks("updated_at"))?,
+        entities: root.get("entity_count").count(),
+        link: file.require_text("url")?,
+        sha1: file.require_text("checksum")?.to_lowercase(),
+        size: file.get("size").count().ok_or_else(|| lacks("size"))?,
+        changes: root.get("delta_url").text(),
+    })
+}
+
+fn index(body: &[u8]) -> Result<Answer, Trouble> {
+    let edition = edition(body)?;
+    let count = edition.entities.map(|count| format!(", {count} entities")).unwrap_or_default();
+    let notes = vec![format!("{DATASET}, version {}{count}", edition.version)];
+    Ok(aged(Facts { notes, ..Facts::default() }, edition.updated))
+}
+
+/// An answer as of an edition. One that is old is not the whole answer.
+fn aged(facts: Facts, updated: Timestamp) -> Answer {
+    let answer = Answer::from(facts).dated(Some(updated));
+    let age = Duration::try_from(Timestamp::now().duration_since(updated)).unwrap_or_default();
+    if age <= STALE {
+        return answer;
+    }
+    let reason = format!("has had no new edition since {}: newer entries are missing", day(updated));
+    Answer { status: Status::Partial, reason: Some(reason), ..answer }
+}
+
+fn day(at: Timestamp) -> jiff::civil::Date {
+    at.to_zoned(TimeZone::UTC).date()
+}
+
+/// Hands a file to a reader and gives back what it made of it.
+async fn read<R: Take + 'static, T>(
+    session: &Session<'_>,
+    link: &str,
+    reader: R,
+    finish: impl Fn(&mut R) -> Result<T, Trouble>,
+) -> Result<T, Stop> {
+    let reader = Arc::new(Mutex::new(reader));
+    let request = Request::follow(link).accept("application/json, text/plain, */*").within(DOWNLOAD);
+    let request = request.into_sink(reader.clone());
+    session.ask(request, |_| finish(&mut reader.lock().unwrap_or_else(PoisonError::into_inner))).await
+}
+
+/// The copy of the newest edition. One session fetches, the others wait for it.
+async fn newest(session: &Session<'_>) -> Result<Copy, Stop> {
+    let mut place = session.files().place(FILE).await;
+    if let Some(copy) = place.copy().filter(|_| place.checked_within(CHECK, Timestamp::now())) {
+        return Ok(copy.clone());
+    }
+    let edition = session.ask(index_request(), |reply| edition(&reply.body)).await?;
+    if let Some(copy) = place.copy().filter(|copy| copy.version == edition.version).cloned() {
+        let copy = Copy { date: edition.updated, ..copy };
+        place.replace(copy.clone(), Timestamp::now()).await;
+        return Ok(copy);
+    }
+    let updated = match place.copy() {
+        Some(copy) => caught_up(session, copy, &edition).await?,
+        None => None,
+    };
+    let bytes = match updated {
+        Some(bytes) => bytes,
+        None => read(session, &edition.link, Condenser::new(edition.size), |c| c.finish(&edition.sha1)).await?,
+    };
+    let copy = Copy { version: edition.version, date: edition.updated, bytes: bytes.into() };
+    place.replace(copy.clone(), Timestamp::now()).await;
+    Ok(copy)
+}
+
+/// The copy with the changes since, if they lead without a gap from its version to the newest.
+async fn caught_up(session: &Session<'_>, copy: &Copy, edition: &Edition) -> Result<Option<Vec<u8>>, Stop> {
+    let Some(link) = &edition.changes else { return Ok(None) };
+    let versions = session.ask(Request::follow(link.as_str()), |reply| versions(&reply.body)).await?;
+    let since = (Bound::Excluded(copy.version.clone()), Bound::Included(edition.version.clone()));
+    let known = |version| versions.contains_key(version);
+    if copy.version >= edition.version || !known(&copy.version) || !known(&edition.version) {
+        return Ok(None);
+    }
+    let steps: Vec<_> = versions.range(since).map(|(_, link)| link).collect();
+    if steps.len() > STEPS {
+        return Ok(None);
+    }
+    let mut bytes = copy.bytes.to_vec();
+    for link in steps {
+        let changes = read(session, link, Changes::new(LARGEST_DELTA), Changes::finish).await?;
+        bytes = digest::apply(&bytes, changes).map_err(Stop::Upstream)?;
+    }
+    Ok(Some(bytes))
+}
+
+/// The files of changes, by the version that each leads to. Versions begin with their time, so their order is that of time.
+fn versions(body: &[u8]) -> Result<BTreeMap<String, String>, Trouble> {
+    let document = json::parse(body)?;
+    let versions = Node::root(&document).require("versions")?;
+    if !versions.is_object() {
+        return Err(lacks("versions"));
+    }
+    let pair = |(version, link): (&str, Node<'_>)| Some((version.to_owned(), link.text()?));
+    Ok(versions.members().filter_map(pair).collect())
+}
+
+fn screen<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, Stop>> {
+    Box::pin(async move {
+        let copy = newest(session).await?;
+        searched(session.subject(), copy).await
+    })
+}
+
+/// By the copy there is.
+fn screen_by_kept<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, Stop>> {
+    Box::pin(async move {
+        let kept = session.files().place(FILE).await.copy().cloned();
+        let copy = kept.ok_or_else(|| Stop::Upstream(Trouble::unavailable("has left no earlier copy")))?;
+        by_copy(session, copy).await
+    })
+}
+
+/// As a stand-in for the API: by the copy there is, and only without one by the newest.
+pub(super) fn screen_by_copy<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, Stop>> {
+    Box::pin(async move {
+        let kept = session.files().place(FILE).await.copy().cloned();
+        let copy = match kept {
+            Some(copy) => copy,
+            None => newest(session).await?,
+        };
+        by_copy(session, copy).await
+    })
+}
+
+async fn by_copy(session: &Session<'_>, copy: Copy) -> Result<Answer, Stop> {
+    let hours = Timestamp::now().duration_since(copy.date).as_hours().max(0);
+    let reason = format!("version {} of {}, {hours} hours old", copy.version, day(copy.date));
+    let answer = searched(session.subject(), copy).await?;
+    Ok(Answer { status: Status::Cached, reason: Some(reason), ..answer })
+}
+
+/// Looking through the copy takes a while, so it does not hold up those who wait for answers.
+async fn searched(subject: &Subject, copy: Copy) -> Result<Answer, Stop> {
+    let likeness = likeness(subject)?;
+    let (bytes, date, version) = (copy.bytes, copy.date, copy.version);
+    let work = tokio::task::spawn_blocking(move || digest::search(&bytes, &likeness));
+    let hits = work.await.unwrap_or_else(|_| Err(Trouble::bad_shape("left a copy that cannot be read")));
+    let notes = vec!["names were compared word by word, without transliteration; sanctions lists only".to_owned()];
+    let screening = screening(subject, DATASET.to_owned(), version, hits.map_err(Stop::Upstream)?);
+    Ok(aged(Facts { notes, ..screening }, date))
+}
+
+fn likeness(subject: &Subject) -> Result<Likeness, Stop> {
+    let reason = "cannot be searched for a name without letters or digits";
+    Likeness::of(subject).ok_or_else(|| Stop::Upstream(Trouble::business(reason)))
+}
+
+fn screening(subject: &Subject, dataset: String, version: String, hits: Vec<Hit>) -> Facts {
+    let names = subject.name.clone().into_iter().collect();
+    let screening = Screening { dataset, names, version: Some(version), hits };
+    Facts { screening: Some(screening), ..Facts::default() }
+}
+
+fn delta<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, Stop>> {
+    Box::pin(async move {
+        let subject = session.subject();
+        let likeness = likeness(subject)?;
+        let edition = session.ask(index_request(), |reply| edition(&reply.body)).await?;
+        let Some(link) = &edition.changes else {
+            return Err(Stop::Upstream(lacks("delta_url")));
+        };
+        let versions = session.ask(Request::follow(link.as_str()), |reply| versions(&reply.body)).await?;
+        let (version, link) =
+            versions.into_iter().next_back().ok_or_else(|| Stop::Upstream(Trouble::not_found("lists no changes")))?;
+        let changes = read(session, &link, Changes::new(LARGEST_DELTA), Changes::finish).await?;
+        let removed = changes.iter().filter(|change| change.is_removal()).count();
+        let notes = vec![format!("{} entries added or changed, {removed} removed", changes.len() - removed)];
+        let facts = screening(subject, format!("{DATASET}, changes"), version, digest::among(&changes, &likeness));
+        Ok(aged(Facts { notes, ..facts }, edition.updated))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{classify::Class, parse::torture::torture};
+
+    const INDEX: &[u8] = include_bytes!("../../fixtures/opensanctions_feed/default.json");
+
+    #[test]
+    fn an_index_names_the_edition_and_its_file() {
+        let edition = edition(INDEX).expect("an edition");
+        assert_eq!((edition.version.as_str(), edition.size), ("20261129125702-sim", 1536));
+        assert!(edition.link.ends_with("/default/entities.ftm.json") && edition.changes.is_some());
+        torture("opensanctions_feed.index", index, INDEX);
+    }
+
+    #[test]
+    fn an_edition_that_has_not_moved_is_a_part_of_the_answer() {
+        let old = Timestamp::now().checked_sub(STALE * 2).expect("a time");
+        let aged_answer = aged(Facts::default(), old);
+        assert_eq!((aged_answer.status, aged_answer.as_of), (Status::Partial, Some(old)));
+        assert_eq!(aged(Facts::default(), Timestamp::now()).status, Status::Complete);
+    }
+
+    #[test]
+    fn versions_lead_to_files_of_changes() {
+        let found = versions(br#"{"versions":{"2-b":"https://x/2","1-a":"https://x/1"}}"#).expect("versions");
+        assert_eq!(found.into_keys().collect::<Vec<_>>(), ["1-a", "2-b"]);
+        for body in [&b"{}"[..], br#"{"versions":[]}"#, br#"{"versions":7}"#] {
+            assert_eq!(versions(body).expect_err("no versions").class, Class::BadShape);
+        }
+    }
+}
