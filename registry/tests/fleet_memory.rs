@@ -107,6 +107,30 @@ async fn exactly_one_process_probes_and_its_success_closes_everyone() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_store_whose_clock_is_set_back_keeps_nobody_from_probing() {
+    for before_it_is_due in [true, false] {
+        let store = MemoryStore::new();
+        let fleet = fleet::<3>(&store, SHARED).await;
+        fail(&fleet[0], 3).await;
+        sleep(Duration::from_secs(if before_it_is_due { 30 } else { 61 })).await;
+        store.set_clock_back(Duration::from_secs(86_400));
+        sleep(Duration::from_secs(if before_it_is_due { 31 } else { 0 })).await;
+        let probe = fleet[1].acquire().await.expect("it is due by a clock that nobody can set");
+        assert!(probe.is_probe());
+        sleep(MOMENT).await;
+        assert!(ok(&fleet[0]).await.is_err() && ok(&fleet[2]).await.is_err(), "and one probe is enough");
+        probe.settle(Verdict::Success);
+        sleep(MOMENT).await;
+        assert_eq!(states(&fleet), [State::Closed; 3]);
+        fail(&fleet[2], 3).await;
+        sleep(MOMENT).await;
+        assert_eq!(states(&fleet), [State::Open; 3], "and life goes on");
+        let left = fleet.each_ref().map(|breaker| breaker.view().retry_in.expect("open"));
+        assert!(left.iter().all(|left| *left <= Duration::from_secs(60)), "{left:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_failed_probe_opens_everyone_for_the_grown_time() {
     let yaml = "fleet: share\nservices: { s: { fail_max: 1, reset_timeout: 60s, reset_growth: { factor: 2 } } }";
     let fleet = fleet::<3>(&MemoryStore::new(), yaml).await;

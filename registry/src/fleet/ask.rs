@@ -15,14 +15,28 @@ use crate::{
         share::ASK,
     },
     shell::Core,
+    snapshot::Stamp,
     store::{LeaseAnswer, Op, StoreError},
 };
 
+/// Our reading of the store's clock is off by no more than this.
+const APART: Duration = Duration::from_secs(1);
+
 /// Asks whether this process may probe, and enters the answer.
 pub(crate) async fn probe(core: &Core, link: &Link) {
-    let (Some(store), Some((lease, _))) = (link.fleet(), member::lease(core, link)) else { return };
+    let (Some(store), Some((mut lease, _))) = (link.fleet(), member::lease(core, link)) else { return };
     let asked = link.now();
-    let answer = limited(ASK, store.lease(&lease)).await;
+    let answer = limited(ASK, async {
+        match store.lease(&lease).await? {
+            LeaseAnswer::Early(rest) if rest > APART => {
+                // Its clock was set back, and would keep everyone waiting for as much: ours, which cannot be set, says that it is due.
+                lease.due = Stamp::default();
+                store.lease(&lease).await
+            }
+            answer => Ok(answer),
+        }
+    })
+    .await;
     link.report(Op::Lease, &answer);
     match answer {
         Ok(LeaseAnswer::Granted) => {

@@ -6,7 +6,10 @@
 use std::{
     collections::{BTreeMap, HashMap},
     pin::Pin,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
     time::Duration,
 };
 
@@ -39,6 +42,8 @@ pub struct MemoryStore {
 
 struct Shared {
     began: Instant,
+    /// Microseconds by which its clock was set back.
+    behind: AtomicU64,
     state: Mutex<State>,
     told: broadcast::Sender<String>,
 }
@@ -58,12 +63,25 @@ impl MemoryStore {
     #[must_use]
     pub fn new() -> Self {
         let (told, _) = broadcast::channel(4096);
-        Self { shared: Arc::new(Shared { began: Instant::now(), state: Mutex::default(), told }) }
+        Self {
+            shared: Arc::new(Shared {
+                began: Instant::now(),
+                behind: AtomicU64::new(0),
+                state: Mutex::default(),
+                told,
+            }),
+        }
     }
 
     /// Makes every function fail, or work again: for tests of what happens then.
     pub fn set_away(&self, away: bool) {
         self.shared.state().away = away;
+    }
+
+    /// Sets its clock back by `time`: for tests of what that does.
+    pub fn set_clock_back(&self, time: Duration) {
+        let micros = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+        self.shared.behind.fetch_add(micros, Ordering::Relaxed);
     }
 
     /// What is remembered of `service`.
@@ -102,7 +120,7 @@ impl Default for MemoryStore {
 
 impl Shared {
     fn now(&self) -> Stamp {
-        BEGINNING.after(self.began.elapsed())
+        BEGINNING.after(self.began.elapsed()).before(Duration::from_micros(self.behind.load(Ordering::Relaxed)))
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
