@@ -45,9 +45,8 @@ pub(crate) async fn deaths(report: &mut Report) {
         }
         let who = format!("{processes} x {callers} callers, {DEATHS} deaths");
         let what = format!("{who}: calls received");
-        let within = |most: usize| received.iter().all(|calls| *calls <= most);
-        let most = FAIL_MAX + WORKERS * CALLERS;
-        report.line(&what, &middle_and_most(&mut received.clone()), &format!("at most 5 + 32 callers"), within(most));
+        let kept = received.iter().all(|calls| *calls <= FAIL_MAX + WORKERS * CALLERS);
+        report.line(&what, &middle_and_most(&mut received), "at most 5 + 32 callers", kept);
         let what = format!("{who}: beyond 5 + those in flight at failure 5");
         let kept = beyond.iter().all(|calls| *calls == 0);
         report.line(&what, &middle_and_most(&mut beyond), "none", kept);

@@ -9,11 +9,7 @@ use std::{
 use tokio::time::timeout;
 
 use crate::{
-    fleet::{
-        link::{Link, Message},
-        member,
-        share::ASK,
-    },
+    fleet::{link::Link, member, message::Message, share::ASK},
     shell::Core,
     snapshot::Stamp,
     store::{LeaseAnswer, Op, StoreError},

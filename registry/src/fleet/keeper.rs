@@ -21,12 +21,12 @@ use tokio::{
 
 use crate::{
     fleet::{
-        ask::{self, limited},
-        link::{Batch, Link, Message},
+        ask::limited,
+        link::{Batch, Link},
         member,
+        message::Message,
     },
     limiter::Limiter,
-    outcome::ServiceName,
     policy::{LimitScope, RateLimitPolicy},
     registry::CircuitRegistry,
     shell::Core,
@@ -47,11 +47,8 @@ const TELL: RateLimitPolicy = RateLimitPolicy {
 /// The store is visited this often.
 const VISIT: Duration = Duration::from_secs(1);
 
-/// Leases are looked after this often.
-const RENEW: Duration = Duration::from_millis(200);
-
 /// A question of the keeper's is given up after this time.
-const PATIENCE: Duration = Duration::from_secs(2);
+pub(super) const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Loading and saving everything may take longer.
 pub(super) const PATIENCE_ALL: Duration = Duration::from_secs(10);
@@ -412,58 +409,6 @@ impl Keeper {
         let told = self.put(link, store, link.shared.take()).await;
         self.fleet.lock().await.again = false;
         told
-    }
-
-    // ── for those who cannot wait ──────────────────────────────────────────────────────────────────────────────────────
-
-    async fn help(&self, link: &Link) {
-        let Some(store) = link.fleet() else { return pending().await };
-        let probes = async {
-            loop {
-                link.probes.filled.notified().await;
-                for core in link.probes.take_all().iter().filter_map(|name| self.registry.existing(name)) {
-                    ask::probe(&core, link).await;
-                }
-            }
-        };
-        let tokens = async {
-            loop {
-                link.tokens.filled.notified().await;
-                for core in link.tokens.take_all().iter().filter_map(|name| self.registry.existing(name)) {
-                    ask::token(&core, link).await;
-                }
-            }
-        };
-        let renewals = async {
-            loop {
-                sleep(RENEW).await;
-                for name in link.leases() {
-                    self.renew(link, store, &name).await;
-                }
-            }
-        };
-        let ((), (), ()) = tokio::join!(probes, tokens, renewals);
-    }
-
-    /// Renews the lease of a probe that is still out.
-    async fn renew(&self, link: &Link, store: &dyn FleetStore, name: &ServiceName) {
-        let lease = self.registry.existing(name).and_then(|core| Some((member::lease(&core, link)?, core)));
-        let Some(((lease, true), core)) = lease else { return link.lease_over(name) };
-        let since = link.now();
-        let renewed = limited(PATIENCE, store.renew(&lease)).await;
-        link.report(Op::Lease, &renewed);
-        match renewed {
-            Ok(true) => {
-                let until = since.after(lease.lasting);
-                member::with_share(&core, |share, _, now| {
-                    if share.mine(now).is_some() {
-                        share.granted(until);
-                    }
-                });
-            }
-            Ok(false) => link.lease_over(name),
-            Err(_) => {} // it ends by itself
-        }
     }
 }
 

@@ -9,8 +9,9 @@ use crate::{
     control::Hold,
     event::EventKind,
     fleet::{
-        link::{FailuresNote, Link, StoreClock},
+        link::{Link, StoreClock},
         merge::{Decided, Decision, OrderedHold, Outcome, Proposal, merge},
+        message::FailuresNote,
         share::{Change, ChangeKind, Known, OrderKind, Share},
     },
     machine::Cause,

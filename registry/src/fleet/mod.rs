@@ -6,10 +6,12 @@
 //! [`member`] translates between a breaker and its record, and the [`keeper`] does the work, beside the calls.
 
 pub(crate) mod ask;
+mod helper;
 pub(crate) mod keeper;
 pub(crate) mod link;
 pub(crate) mod member;
 pub(crate) mod merge;
+pub(crate) mod message;
 pub(crate) mod quota;
 mod restore;
 pub(crate) mod share;

@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{
     clock::Tick,
-    fleet::link::{LeaseNote, Message},
+    fleet::message::{LeaseNote, Message},
     limiter::Limiter,
     outcome::ServiceName,
     policy::RateLimitPolicy,

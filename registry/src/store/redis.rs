@@ -37,7 +37,7 @@ use super::{
 };
 use crate::{
     clock::saturating_nanos,
-    fleet::link::{LeaseNote, Message},
+    fleet::message::{LeaseNote, Message},
     outcome::ServiceName,
     policy::RateLimitPolicy,
     snapshot::Stamp,

@@ -149,7 +149,7 @@ async fn fleet_of_four(server: &Server, yaml: &str) -> [Process; 4] {
             .arg("WITHSCORES")
             .query_async(redis)
             .await
-            .unwrap()
+            .expect("it answers")
     };
     let before = visits(&mut redis).await;
     while visits(&mut redis).await.iter().any(|now| before.contains(now)) {
