@@ -37,6 +37,7 @@ static SOURCES: &[&Source] = &[
     &source::eba_register::SOURCE,
     &source::peppol_directory::SOURCE,
     &source::peppol_verify::SOURCE,
+    &source::crawl4ai::SOURCE,
     &source::brightdata::ENRICHMENT,
     &source::brightdata::SOCIAL,
     &source::brightdata::PERSON,

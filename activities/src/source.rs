@@ -2,6 +2,7 @@
 
 pub mod brightdata;
 pub mod ch_zefix;
+pub mod crawl4ai;
 pub mod cz_ares;
 pub mod cz_isir;
 pub mod cz_ubo;

@@ -1,5 +1,6 @@
 //! The engine against the simulator: real sockets, real breakers, no workflow.
 
+mod crawler;
 mod eba_register;
 mod jobs;
 mod kept;

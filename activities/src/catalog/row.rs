@@ -109,6 +109,18 @@ pub enum Auth {
     },
 }
 
+impl Auth {
+    /// The variables it reads.
+    pub fn variables(self) -> impl Iterator<Item = &'static str> {
+        let (first, second) = match self {
+            Self::None => (None, None),
+            Self::Bearer(env) | Self::Header { env, .. } | Self::Query { env, .. } => (Some(env), None),
+            Self::Basic { user, password } => (Some(user), Some(password)),
+        };
+        first.into_iter().chain(second)
+    }
+}
+
 /// A free and cheap call.
 #[derive(Debug, Clone, Copy)]
 pub struct Probe {

@@ -116,7 +116,7 @@ fn names() -> impl Iterator<Item = &'static str> {
     let of = |source: &'static Source| {
         let bases = source.bases.iter().map(|base| base.env);
         let credentials = source.credentials.iter().flat_map(|credential| credential.any_of.iter().copied());
-        bases.chain(credentials).chain(source.user_agent)
+        bases.chain(credentials).chain(source.auth.variables()).chain(source.user_agent)
     };
     catalog::sources().iter().copied().chain(catalog::stand_ins().iter().copied()).flat_map(of).chain([CONTACT, CACHE])
 }

@@ -30,6 +30,9 @@ pub struct Facts {
     /// Announcements in a gazette and documents on file, newest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notices: Vec<Notice>,
+    /// Pages of the company's own website.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub pages: Vec<Page>,
     /// Press and web articles.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub articles: Vec<Article>,
@@ -291,6 +294,26 @@ pub struct Availability {
     pub part: String,
     /// Whether it can answer.
     pub available: bool,
+}
+
+/// A page of the company's own website.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Page {
+    /// Where it is, after redirects.
+    pub url: String,
+    /// Its title.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// What it says it is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// What it states of what is known about the company, such as `registration number`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub states: Vec<String>,
+    /// Where it links to a legal notice.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub legal_notices: Vec<String>,
 }
 
 /// A press or web article.

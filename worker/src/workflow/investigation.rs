@@ -138,7 +138,8 @@ async fn ask(
         let to = ctx.workflow_time();
         let mut finding = asked.unwrap_or_else(|error| degraded(question, &error, Span { from, to }));
         // The job is paid for: whoever reads a report without its result must be able to find it.
-        finding.job = finding.job.or(what.job.take());
+        let earlier = what.job.take().filter(|_| finding.status.is_gap() && finding.data.is_none());
+        finding.job = finding.job.or(earlier);
         match until(&finding, Span { from, to }) {
             Some(pause) => ctx.timer(pause).await,
             None => break finding,

@@ -85,6 +85,8 @@ const OWN: &[(&str, &str, Outcome, Heard)] = &[
     ("cz_isir", "404_html", Lack(Unavailable), Failure),
     // Closed to the public, and therefore never asked.
     ("cz_ubo", ANY, Lack(Denied), Nothing),
+    // A website that cannot be opened is neither unknown nor the crawler's trouble.
+    ("crawl4ai", "not_found", Lack(Unavailable), Nothing),
     // One account stands behind all three, and to be refused is to be told to stay away.
     ("brightdata_enrichment", "401", Lack(Throttled), Stay),
     ("brightdata_social", "401", Lack(Throttled), Stay),

@@ -135,6 +135,11 @@ const ROWS: &[Row] = &[
     ("peppol_verify", "flag:TAX_DEBT_DETECTED", "peppol_verify.check", PROXIMUS, Found(Status::Complete), Nothing),
     // A flag that no source stands behind is not passed on.
     ("peppol_verify", "vies_silent", "peppol_verify.check", PROXIMUS, Found(Status::Partial), Nothing),
+    ("crawl4ai", "target_down", "crawl4ai.website", EQUINOR, Lack(Unavailable), Nothing),
+    ("crawl4ai", "led_inside", "crawl4ai.website", EQUINOR, Found(Status::NeedsReview), Nothing),
+    ("crawl4ai", "queue_full", "crawl4ai.website", EQUINOR, Lack(Unavailable), Failure),
+    ("crawl4ai", "all_failed", "crawl4ai.website", EQUINOR, Lack(Unavailable), Failure),
+    ("crawl4ai", "too_large", "crawl4ai.website", EQUINOR, Found(Status::NeedsReview), Nothing),
     ("brightdata_enrichment", "polls:2", "brightdata_enrichment.company", EQUINOR, Found(Status::Pending), Nothing),
     ("brightdata_enrichment", "job_failed", "brightdata_enrichment.company", EQUINOR, Lack(Unavailable), Failure),
     ("brightdata_enrichment", "row_errors", "brightdata_enrichment.company", EQUINOR, Found(Status::NotFound), Nothing),

@@ -23,12 +23,14 @@ pub(super) static ROW: Upstream = Upstream {
         "crawl4ai/pages/example.com.json",
         "crawl4ai/pages/www.alza.cz.json",
         "crawl4ai/pages/www.equinor.com.json",
+        "crawl4ai/pages/www.equinor.com/legal.json",
         "crawl4ai/pages/www.nokia.com.json",
     ],
     scenarios: &[
         Scenario { name: "target_down", arg: Arg::None, about: "200, but every result failed: the site is down" },
         Scenario { name: "queue_full", arg: Arg::None, about: "503 with Retry-After: 5" },
         Scenario { name: "all_failed", arg: Arg::None, about: "500: the crawl request failed" },
+        Scenario { name: "led_inside", arg: Arg::None, about: "the website redirects to a cloud's metadata" },
         Scenario { name: "too_large", arg: Arg::None, about: "413: the page is too large" },
     ],
     credentials: &[("CRAWL4AI_API_TOKEN", "simulated")],
@@ -58,10 +60,16 @@ fn host(url: &str) -> Option<&str> {
 }
 
 fn result(call: &Call, url: &str, host: &str) -> Value {
-    let page = call.record(&format!("/pages/{host}.json")).filter(|_| call.scenario("target_down").is_none());
+    let last = url.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+    let page = call.record(&format!("/pages/{host}/{last}.json"));
+    let page =
+        page.or_else(|| call.record(&format!("/pages/{host}.json"))).filter(|_| call.scenario("target_down").is_none());
     match page {
         Some(mut page) => {
             page["url"] = json!(url);
+            if call.scenario("led_inside").is_some() {
+                page["redirected_url"] = json!("http://169.254.169.254/latest/meta-data/");
+            }
             page
         }
         None => json!({
