@@ -134,7 +134,7 @@ fn blank(number: String) -> Company {
 
 /// The kinds of records that describe a company, and their fields. One query may ask for one kind.
 const RECORDS: [(&str, &str); 5] = [
-    ("CVR_Virksomhed", "CVRNummer status virksomhedStartdato virksomhedOphoersdato"),
+    ("CVR_Virksomhed", "CVRNummer status virksomhedStartdato virksomhedOphoersdato virkningTil"),
     ("CVR_Navn", "vaerdi virkningTil"),
     ("CVR_Adressering", "AdresseringAnvendelse CVRAdresse_vejnavn CVRAdresse_postnummer CVRAdresse_postdistrikt"),
     ("CVR_Virksomhedsform", "vaerdi vaerdiTekst"),
@@ -173,8 +173,11 @@ fn nodes(body: &[u8], kind: &str) -> Result<Vec<Value>, Trouble> {
 
 fn put_together(records: &Value) -> Result<Answer, Trouble> {
     let records = Node::root(records);
-    let current = |kind: &str| records.get(kind).items().find(|node| !node.get("virkningTil").exists());
-    let Some(entry) = current("CVR_Virksomhed") else { return Err(Trouble::not_found("knows no such company")) };
+    let current = |kind: &str| records.get(kind).items().find(|node| node.get("virkningTil").text().is_none());
+    let first = records.require_list("CVR_Virksomhed")?.first().copied(); // a company of the past has only records that ended
+    let Some(entry) = current("CVR_Virksomhed").or(first) else {
+        return Err(Trouble::not_found("knows no such company"));
+    };
     let status = entry.get("status").text();
     let ended = entry.get("virksomhedOphoersdato").text();
     let standing = match status.as_deref().map(str::to_uppercase).as_deref() {
@@ -255,6 +258,10 @@ mod tests {
         assert_eq!(ours.activities, theirs.activities);
         torture("dk_cvr_datafordeler", |body| put_together(&reader::parse(body)?), fixture.as_bytes());
         assert_eq!(put_together(&json!({"CVR_Virksomhed": []})).expect_err("none").class, Class::NotFound);
+        let mut past = records.clone();
+        past["CVR_Virksomhed"]["virkningTil"] = json!("2020-01-31T00:00:00Z");
+        past["CVR_Virksomhed"]["virksomhedOphoersdato"] = json!("2020-01-31");
+        assert_eq!(put_together(&past).expect("an entry").facts.companies[0].standing, Standing::Ceased);
     }
 
     #[test]
