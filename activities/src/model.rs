@@ -10,8 +10,8 @@ mod subject;
 
 pub use country::{Country, UnknownCountry};
 pub use facts::{
-    Accounts, Address, Article, Availability, Company, Facts, Hit, Notice, Officer, Owner, Page, Parent, Place,
-    Screening, Standing, VatCheck,
+    Accounts, Address, Article, Availability, Company, Establishment, Facts, Hit, Notice, Officer, Owner, Page, Parent,
+    Place, Screening, Standing, VatCheck,
 };
 pub use finding::{Ask, Finding, Job, Lack, Status};
 pub use subject::{Subject, SubjectError};

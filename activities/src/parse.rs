@@ -1,6 +1,7 @@
 //! Readers of bodies, by family. A family knows a format, never an upstream.
 
 pub mod date;
+pub mod html;
 pub mod json;
 pub mod soap;
 pub mod stream;

@@ -1,11 +1,13 @@
 //! A request, still without address, credentials or identity: those belong to the client.
 
 use std::{
+    borrow::Cow,
     fmt,
     sync::{Arc, Mutex},
     time::Duration,
 };
 
+use encoding_rs::{Encoding, UTF_8};
 use reqwest::{Method, Url};
 use secrecy::SecretString;
 use serde_json::Value;
@@ -30,6 +32,7 @@ pub struct Request {
     pub(super) timeout: Option<Duration>,
     pub(super) limit: usize,
     pub(super) sink: Option<Sink>,
+    encoding: &'static Encoding,
 }
 
 /// Takes a body as it comes, where it is too large to be held.
@@ -66,6 +69,7 @@ impl Request {
             timeout: None,
             limit: LIMIT,
             sink: None,
+            encoding: UTF_8,
         }
     }
 
@@ -158,6 +162,13 @@ impl Request {
         self
     }
 
+    /// Writes the query in that encoding, for sites that read it in the encoding of their pages.
+    #[must_use]
+    pub const fn encoded(mut self, encoding: &'static Encoding) -> Self {
+        self.encoding = encoding;
+        self
+    }
+
     fn body(mut self, content_type: &'static str, body: String) -> Self {
         self.body = Some((content_type, body.into_bytes()));
         self
@@ -180,7 +191,8 @@ impl Request {
             .pop_if_empty()
             .extend(self.path.iter().filter(|s| !matches!(s.as_str(), "." | "..")));
         if !self.query.is_empty() {
-            url.query_pairs_mut().extend_pairs(&self.query);
+            let bytes: &dyn Fn(&str) -> Cow<'_, [u8]> = &|text| self.encoding.encode(text).0;
+            url.query_pairs_mut().encoding_override(Some(bytes)).extend_pairs(&self.query);
         }
         Some(url)
     }
@@ -197,5 +209,7 @@ mod tests {
         assert_eq!(url.as_str(), "http://127.0.0.1:9/base/firm/x/A%2FS%20%3F%23%25..%C3%A9?q=a%26b%3Dc+d");
         assert_eq!(Request::get("/x").segment("..").url("http://h/base").expect("an address").path(), "/base/x");
         assert!(Request::get("/x").url("mailto:nobody").is_none());
+        let eastern = Request::get("/x").query("OBMENO", "Škoda & syn").encoded(encoding_rs::WINDOWS_1250);
+        assert_eq!(eastern.url("http://h").expect("an address").query(), Some("OBMENO=%8Akoda+%26+syn"));
     }
 }

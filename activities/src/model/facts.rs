@@ -30,6 +30,9 @@ pub struct Facts {
     /// Announcements in a gazette and documents on file, newest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notices: Vec<Notice>,
+    /// Its establishments.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub establishments: Vec<Establishment>,
     /// Pages of the company's own website.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub pages: Vec<Page>,
@@ -314,6 +317,26 @@ pub struct Page {
     /// Where it links to a legal notice.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub legal_notices: Vec<String>,
+}
+
+/// A place of business that is registered by itself.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Establishment {
+    /// Its own number in the register.
+    pub id: String,
+    /// Name on the register, where it has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The source's own word for whether it is open.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<String>,
+    /// Where it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub address: Option<Address>,
+    /// Open since.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub since: Option<String>,
 }
 
 /// A press or web article.

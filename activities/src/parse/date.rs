@@ -1,4 +1,4 @@
-//! Dates as registers write them: `19941003`, `28/11 - 1931`, `15.01.2002`, `2014-01-01T00:00:00`.
+//! Dates as registers write them: `19941003`, `28/11 - 1931`, `15.01.2002`, `2014-01-01T00:00:00`, `19 septembre 1992`.
 //!
 //! A date is a day of a calendar and never a moment, so nothing here knows an hour. Only [`today`] depends on a place: the
 //! day that a register means by "today" is the one in its own country, however long that day is.
@@ -9,6 +9,38 @@ use jiff::{Timestamp, civil, tz::TimeZone};
 /// no date or the calendar has no such day.
 #[must_use]
 pub fn iso(text: &str) -> Option<String> {
+    named(text).or_else(|| numbered(text))
+}
+
+/// The months, as English and French pages name them.
+const MONTHS: [[&str; 2]; 12] = [
+    ["january", "janvier"],
+    ["february", "février"],
+    ["march", "mars"],
+    ["april", "avril"],
+    ["may", "mai"],
+    ["june", "juin"],
+    ["july", "juillet"],
+    ["august", "août"],
+    ["september", "septembre"],
+    ["october", "octobre"],
+    ["november", "novembre"],
+    ["december", "décembre"],
+];
+
+/// `September 19, 1992` or `1er août 2025`.
+fn named(text: &str) -> Option<String> {
+    let text = text.to_lowercase();
+    let words: Vec<_> = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
+    let month = |word: &str| i8::try_from(MONTHS.iter().position(|names| names.contains(&word))? + 1).ok();
+    words.windows(3).find_map(|three| {
+        let (month, day) = month(three[0]).map(|month| (month, three[1])).or(month(three[1]).zip(Some(three[0])))?;
+        let year = Some(three[2]).filter(|year| year.len() == 4)?.parse().ok()?;
+        civil::Date::new(year, month, day.trim_end_matches("er").parse().ok()?).ok().map(|date| date.to_string())
+    })
+}
+
+fn numbered(text: &str) -> Option<String> {
     let mut numbers = text.split(|c: char| !c.is_ascii_digit()).filter(|digits| !digits.is_empty());
     let (first, mut next) = (numbers.next()?, || numbers.next());
     let (year, month, day) = match first.len() {
@@ -49,6 +81,12 @@ mod tests {
             ("1/6 - 2014", Some("2014-06-01")),
             ("INREGISTRAT din data 15.01.2002", Some("2002-01-15")),
             ("2014-01-01T00:00:00", Some("2014-01-01")),
+            ("Since September 19, 1992", Some("1992-09-19")),
+            ("Depuis le 1er août 2025", Some("2025-08-01")),
+            ("(od: 17.09.1992)", Some("1992-09-17")),
+            ("15.7.2025", Some("2025-07-15")),
+            ("31 avril 2025", None),
+            ("19 brumaire 1992", None),
             ("2014-02-30", None),
             ("31/02 - 2014", None),
             ("20149999", None),

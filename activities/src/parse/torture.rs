@@ -67,7 +67,8 @@ pub(crate) fn objection(whole: &Answer, harm: Harm, read: &Result<Answer, Troubl
 fn size(answer: &Answer) -> usize {
     let facts = &answer.facts;
     let hits = facts.screening.as_ref().map_or(0, |screening| screening.hits.len());
-    facts.articles.len() + facts.companies.len() + facts.notices.len() + facts.accounts.len() + hits
+    let records = facts.companies.len() + facts.establishments.len() + facts.notices.len() + facts.accounts.len();
+    records + facts.articles.len() + hits
 }
 
 /// Everything that can be done to a body: to each of its elements, and to as many of its bytes, evenly spread.
@@ -75,7 +76,8 @@ pub(crate) fn harmed(body: &[u8], places: usize) -> impl Iterator<Item = (Harm, 
     let end = body.iter().rposition(|byte| !byte.is_ascii_whitespace()).map_or(0, |last| last + 1);
     let json = serde_json::from_slice::<Value>(body).ok();
     let xml = xml::parse(body).ok();
-    let cut = if json.is_some() || xml.is_some() { Harm::Cut } else { Harm::Torn };
+    let html = xml.is_none() && body.trim_ascii_start().starts_with(b"<");
+    let cut = if json.is_some() || xml.is_some() || html { Harm::Cut } else { Harm::Torn };
     let step = end.div_ceil(places).max(1);
     let cuts = (0..end).step_by(step).map(move |length| (cut, body[..length].to_vec()));
     // One byte after another becomes one that no text has, or that means something to the format.
@@ -85,7 +87,9 @@ pub(crate) fn harmed(body: &[u8], places: usize) -> impl Iterator<Item = (Harm, 
         (Harm::Reworded, changed)
     });
     let bytes = bytes.filter(move |_| cut == Harm::Cut);
-    cuts.chain(bytes).chain(json.into_iter().flat_map(strange_json)).chain(xml.into_iter().flat_map(strange_xml))
+    let pages = html.then(|| strange_html(body.to_vec()));
+    let documents = json.into_iter().flat_map(strange_json).chain(xml.into_iter().flat_map(strange_xml));
+    cuts.chain(bytes).chain(documents).chain(pages.into_iter().flatten())
 }
 
 /// Bodies that are an answer to nothing.
@@ -144,6 +148,48 @@ fn replace(value: &mut Value, countdown: &mut usize, stranger: &Value) {
             replace(inner, countdown, stranger);
         }
     }
+}
+
+/// Stray tags in the place of every tag, and anything in the place of every text.
+fn strange_html(body: Vec<u8>) -> impl Iterator<Item = (Harm, Vec<u8>)> {
+    pieces(&body).into_iter().flat_map(move |(from, to)| {
+        // What hides everything after it makes a page that says nothing.
+        let spoilt = |(harm, stranger): (Harm, &str)| {
+            let harm = if body[from..].starts_with(b"</title") { Harm::Emptied } else { harm };
+            (harm, [&body[..from], stranger.as_bytes(), &body[to..]].concat())
+        };
+        let (tag, text) = (body[from] == b'<', body[from] != b'<');
+        let strangers = [
+            (tag, Harm::Replaced, ""),
+            (tag, Harm::Replaced, "<td>"),
+            (tag, Harm::Replaced, "</table><p>"),
+            (tag, Harm::Replaced, "<table>"),
+            (tag, Harm::Emptied, "<!--"),
+            (tag, Harm::Emptied, "<svg><title>"),
+            (text, Harm::Emptied, "<textarea>"),
+            (text, Harm::Reworded, ""),
+            (text, Harm::Reworded, "x&#0;<b>"),
+        ];
+        let fitting = strangers.into_iter().filter(|(fits, ..)| *fits);
+        fitting.map(|(_, harm, stranger)| spoilt((harm, stranger))).collect::<Vec<_>>()
+    })
+}
+
+/// The tags of a page and the texts between them, as ranges.
+fn pieces(body: &[u8]) -> Vec<(usize, usize)> {
+    let mut pieces = Vec::new();
+    let mut from = 0;
+    while from < body.len() {
+        let tag = body[from] == b'<';
+        let mark = if tag { b'>' } else { b'<' };
+        let end = body[from..].iter().position(|byte| *byte == mark).map(|at| from + at + usize::from(tag));
+        let to = end.unwrap_or(body.len());
+        if !body[from..to].trim_ascii().is_empty() {
+            pieces.push((from, to));
+        }
+        from = to;
+    }
+    pieces
 }
 
 fn strange_xml(document: Element) -> impl Iterator<Item = (Harm, Vec<u8>)> {

@@ -33,7 +33,7 @@ pub static SOURCE: Source = Source {
             answers: "the LEI record",
             countries: Countries::Any,
             needs: &[Need::Lei, Need::Id],
-            flow: Flow::Steps(record),
+            flow: RECORD,
             ..Operation::BLANK
         },
         Operation {
@@ -63,6 +63,9 @@ pub static SOURCE: Source = Source {
     ],
     ..Source::BLANK
 };
+
+/// How the record is found, also in the place of a register that cannot be asked.
+pub(super) const RECORD: Flow = Flow::Steps(record);
 
 /// A level of consolidation and its endpoints.
 struct Level {

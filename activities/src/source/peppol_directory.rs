@@ -28,7 +28,7 @@ pub static SOURCE: Source = Source {
             answers: "whether the company is listed as a receiver, by its number",
             countries: Countries::Only(NUMBERED),
             needs: &[Need::Id],
-            flow: Flow::Single { request: by_number, parse: participants },
+            flow: PARTICIPANT,
             ..Operation::BLANK
         },
         Operation {
@@ -42,6 +42,9 @@ pub static SOURCE: Source = Source {
     ],
     ..Source::BLANK
 };
+
+/// How a company is looked up by its number, also in the place of a register that cannot be asked.
+pub(super) const PARTICIPANT: Flow = Flow::Single { request: by_number, parse: participants };
 
 const SEARCH: &str = "/search/1.0/json";
 

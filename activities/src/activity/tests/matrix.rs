@@ -91,6 +91,12 @@ const OWN: &[(&str, &str, Outcome, Heard)] = &[
     ("brightdata_enrichment", "401", Lack(Throttled), Stay),
     ("brightdata_social", "401", Lack(Throttled), Stay),
     ("brightdata_person", "401", Lack(Throttled), Stay),
+    ("kbo", "403", Lack(Throttled), Stay),
+    ("kbo", "403_waf_html", Lack(Throttled), Stay),
+    ("cz_justice", "403", Lack(Throttled), Stay),
+    ("cz_justice", "403_waf_html", Lack(Throttled), Stay),
+    ("registry_sk", "403", Lack(Throttled), Stay),
+    ("registry_sk", "403_waf_html", Lack(Throttled), Stay),
     // Banks, insurers and foundations have no accounts here, in the form of a 500.
     ("no_brreg.accounts", "500", Found(Status::NeedsReview), Nothing),
 ];
@@ -128,9 +134,10 @@ fn somebody(operation: &str) -> Subject {
         "fr_insee" | "fr_inpi" => subject("FR", "552032534", "DANONE"),
         "ro_anaf" => subject("RO", "14399840", "DANTE INTERNATIONAL SA"),
         "ch_zefix" => subject("CH", "CHE191546434", "Swiss Re AG"),
-        "cz_ares" | "cz_ubo" => subject("CZ", "27082440", "Alza.cz a.s."),
+        "cz_ares" | "cz_justice" | "cz_ubo" => subject("CZ", "27082440", "Alza.cz a.s."),
         "cz_isir" => subject("CZ", "99000105", "Vzorový úpadce s.r.o."),
-        "nbb" | "peppol_verify" => subject("BE", "0202239951", "PROXIMUS"),
+        "registry_sk" | "sk_ruz" => subject("SK", "31333532", "ESET, spol. s r.o."),
+        "kbo" | "nbb" | "peppol_verify" => subject("BE", "0202239951", "PROXIMUS"),
         "fi_ytj" | "vies" => subject("FI", "0112038-9", "Nokia Oyj"),
         _ => equinor(),
     }

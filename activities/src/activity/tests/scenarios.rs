@@ -62,6 +62,9 @@ const ROWS: &[Row] = &[
     ("vies", "error_wrapper:MS_UNAVAILABLE", "vies.check", PROXIMUS, Lack(Unavailable), PartFailure),
     ("vies", "error_wrapper:IP_BLOCKED", "vies.check", PROXIMUS, Lack(Throttled), Stay),
     ("vies", "error_wrapper:SOMETHING_NEW", "vies.check", PROXIMUS, Lack(Unavailable), PartFailure),
+    // Others know the company too, but none of its establishments.
+    ("kbo", "blocked", "kbo.entity", PROXIMUS, Instead("nbb"), Stay),
+    ("kbo", "blocked", "kbo.establishments", PROXIMUS, Lack(Throttled), Stay),
     ("no_brreg", "deleted", "no_brreg.entity", EQUINOR, Found(Status::Complete), Nothing),
     ("no_brreg", "gone", "no_brreg.entity", EQUINOR, Found(Status::NeedsReview), Nothing),
     ("no_brreg", "accounts_500", "no_brreg.accounts", EQUINOR, Found(Status::NeedsReview), Nothing),

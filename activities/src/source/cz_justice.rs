@@ -1,0 +1,133 @@
+//! Justice: the Czech collection of deeds, by the JSON behind its portal.
+//!
+//! The portal's front door takes automated clients for robots and sends them a page, with a 200 as often as with a 403.
+//! The older site knows the same deeds and stands in.
+
+use super::cz_justice_legacy;
+use crate::{
+    catalog::{Base, Countries, Need, Operation, Probe, Source},
+    classify::{Class, Stay, Trouble, on},
+    client::Request,
+    flow::{Answer, Fallback, Flow},
+    model::{Accounts, Facts, Notice, Subject},
+    parse::{
+        date::iso,
+        json::{self, Node},
+    },
+};
+
+/// The row.
+pub static SOURCE: Source = Source {
+    name: "cz_justice",
+    title: "Justice, Czech collection of deeds",
+    breaker: "cz_justice",
+    bases: &[Base { env: "CZ_JUSTICE_BASE_URL", default: "https://verejnerejstriky.msp.gov.cz" }],
+    rules: &[on(403).means(Class::Throttled, "takes us for a robot and has barred us").stay(Stay::Seconds(3600))],
+    probe: Some(Probe::json(|| by_number("27082440"))),
+    limits: "none published; automated clients have been blocked since July 2026",
+    terms: "public register",
+    operations: &[Operation {
+        name: "cz_justice.deeds",
+        answers: "the documents in the collection of deeds",
+        countries: Countries::Only(&["CZ"]),
+        needs: &[Need::Id],
+        flow: Flow::Single { request, parse: deeds },
+        fallbacks: &[Fallback {
+            via: "cz_justice_legacy",
+            proves: "the register's older site answered instead",
+            source: &cz_justice_legacy::SOURCE,
+            flow: Flow::Steps(cz_justice_legacy::deeds),
+        }],
+        ..Operation::BLANK
+    }],
+    ..Source::BLANK
+};
+
+fn request(subject: &Subject) -> Option<Request> {
+    Some(by_number(subject.id.as_deref()?))
+}
+
+/// Numbers are asked for without their leading zeros.
+fn by_number(number: &str) -> Request {
+    Request::get("/api/sbirka-listin/subjekty").segment(number.trim_start_matches('0'))
+}
+
+fn deeds(body: &[u8]) -> Result<Answer, Trouble> {
+    let document = json::parse(body)?;
+    let list = Node::root(&document).require("vysledekdetail")?.require_list("prehledlistin")?;
+    filed(list.into_iter().map(deed).collect::<Result<_, _>>()?)
+}
+
+fn deed(entry: Node<'_>) -> Result<Notice, Trouble> {
+    let id = entry.get("detail").items().find_map(|detail| detail.at("obsah.digitalnipodoba.documentid").text());
+    Ok(Notice {
+        kind: Some(entry.require_text("typlistiny")?),
+        date: ["datumzalozeni", "datumdoslo"].into_iter().find_map(|name| iso(&entry.get(name).text()?)),
+        text: entry.get("cislolistiny").text(),
+        publisher: None,
+        url: id.filter(|id| id.chars().all(|c| c.is_ascii_alphanumeric() || c == '-')).map(|id| {
+            let [base] = SOURCE.bases else { return id };
+            format!("{}/dokumenty/sbirka-listin/{id}", base.default)
+        }),
+    })
+}
+
+/// What both sites' lists come to: the documents, newest first, and the years whose accounts are among them.
+pub(super) fn filed(mut notices: Vec<Notice>) -> Result<Answer, Trouble> {
+    if notices.is_empty() {
+        return Err(Trouble::not_found("has no deed of this company"));
+    }
+    notices.sort_by(|a, b| b.date.cmp(&a.date));
+    let mut accounts: Vec<_> = notices.iter().flat_map(years).collect();
+    accounts.sort_by(|a, b| b.to.cmp(&a.to));
+    Ok(Facts { notices, accounts, ..Facts::default() }.into())
+}
+
+/// The financial statements that a deed contains, by year: `výroční zpráva [2024], účetní závěrka [2024]`.
+fn years(notice: &Notice) -> Vec<Accounts> {
+    let kinds = notice.kind.as_deref().unwrap_or_default().split(',');
+    let statements = kinds.filter_map(|kind| kind.trim().strip_prefix("účetní závěrka"));
+    let accounts = statements.map(|rest| Accounts {
+        to: rest.trim().strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).map(str::to_owned),
+        filing: notice.date.as_ref().map(|date| format!("účetní závěrka, filed {date}")),
+        ..Accounts::default()
+    });
+    accounts.filter(|accounts| accounts.to.is_some()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parse::torture::torture;
+
+    const DEEDS: &[u8] = include_bytes!("../../fixtures/cz_justice/deeds/27082440.json");
+    const BOTH: &[u8] = include_bytes!("../../fixtures/cz_justice/deeds/45274649.json");
+
+    #[test]
+    fn deeds_are_listed_with_the_years_of_the_accounts() {
+        let facts = deeds(DEEDS).expect("deeds").facts;
+        assert_eq!((facts.notices.len(), facts.notices[0].date.as_deref()), (3, Some("2025-07-15")));
+        let url = facts.notices[0].url.as_deref().expect("an address");
+        assert!(url.starts_with("https://verejnerejstriky.msp.gov.cz/dokumenty/sbirka-listin/8a7f"), "{url}");
+        let years: Vec<_> = facts.accounts.iter().map(|accounts| accounts.to.as_deref()).collect();
+        assert_eq!(years, [Some("2024"), Some("2023")]);
+        assert_eq!(deeds(BOTH).expect("deeds").facts.accounts.len(), 1, "one document may be two kinds");
+        torture("cz_justice.deeds", deeds, DEEDS);
+    }
+
+    #[test]
+    fn an_empty_collection_is_told_from_a_page() {
+        let empty = br#"{"vysledekdetail":{"prehledlistin":[]}}"#;
+        assert_eq!(deeds(empty).expect_err("none").class, Class::NotFound);
+        assert_eq!(deeds(br#"{"vysledekdetail":{}}"#).expect_err("no list").class, Class::BadShape);
+        let challenge = include_bytes!("../../fixtures/html/challenge.html");
+        assert_eq!(deeds(challenge).expect_err("a challenge").class, Class::Unavailable);
+    }
+
+    #[test]
+    fn an_address_is_never_taken_from_the_answer() {
+        let body = br#"{"vysledekdetail":{"prehledlistin":[{"typlistiny":"x","detail":[{"obsah":{"digitalnipodoba":
+            {"documentid":"../../@evil.example/"}}}]}]}}"#;
+        assert_eq!(deeds(body).expect("a deed").facts.notices[0].url, None);
+    }
+}

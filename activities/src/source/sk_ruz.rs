@@ -1,0 +1,261 @@
+//! RÚZ: the Slovak register of financial statements.
+//!
+//! Everything is found by the register's own ids, from a number to its unit, from the unit to its statements and reports;
+//! and it lists ids only to those who say since when they want to know. The figures of a statement are cells of a
+//! template without names, so what is read is which statements there are, for which periods, filed when.
+
+use futures::future::BoxFuture;
+
+use crate::{
+    catalog::{Base, Countries, Need, Operation, Probe, Source},
+    classify::Trouble,
+    client::Request,
+    flow::{Answer, Flow, Session, Stop},
+    model::{Accounts, Address, Company, Facts, Notice, Standing},
+    parse::json::{self, Node, lacks},
+};
+
+/// The row.
+pub static SOURCE: Source = Source {
+    name: "sk_ruz",
+    title: "RÚZ, Slovak register of financial statements",
+    breaker: "sk_ruz",
+    bases: &[Base { env: "SK_RUZ_BASE_URL", default: "https://www.registeruz.sk/cruz-public/api" }],
+    probe: Some(Probe::json(|| units("31333532"))),
+    limits: "none published",
+    terms: "free; public data",
+    operations: &[
+        Operation { name: "sk_ruz.unit", answers: "who the accounting unit is", flow: Flow::Steps(identity), ..SLOVAK },
+        Operation {
+            name: "sk_ruz.statements",
+            answers: "the latest financial statements on file",
+            flow: Flow::Steps(statements),
+            ..SLOVAK
+        },
+        Operation {
+            name: "sk_ruz.annual_reports",
+            answers: "the latest annual reports on file",
+            flow: Flow::Steps(annual_reports),
+            ..SLOVAK
+        },
+    ],
+    ..Source::BLANK
+};
+
+const SLOVAK: Operation = Operation { countries: Countries::Only(&["SK"]), needs: &[Need::Id], ..Operation::BLANK };
+
+/// How many filings are looked at, each by a request of its own: the last years.
+const LATEST: usize = 3;
+
+/// Ids of a number. The date is mandatory; this one is before the register.
+fn units(number: &str) -> Request {
+    Request::get("/uctovne-jednotky").query("zmenene-od", "2000-01-01").query("ico", number)
+}
+
+fn by_id(path: &'static str, id: u64) -> Request {
+    Request::get(path).query("id", id.to_string())
+}
+
+/// The unit, with the ids of what it filed, where it says.
+#[derive(Debug, Clone, Default, PartialEq)]
+struct Unit {
+    company: Company,
+    statements: Option<Vec<u64>>,
+    reports: Option<Vec<u64>>,
+}
+
+async fn ask(session: &Session<'_>) -> Result<Unit, Stop> {
+    let number = session.subject().id.as_deref().unwrap_or_default();
+    let id = session.ask(units(number), |reply| newest(&reply.body)).await?;
+    session.ask(by_id("/uctovna-jednotka", id), |reply| unit(&reply.body)).await
+}
+
+fn identity<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, Stop>> {
+    Box::pin(async move { Ok(Facts { companies: vec![ask(session).await?.company], ..Facts::default() }.into()) })
+}
+
+fn statements<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, Stop>> {
+    Box::pin(async move {
+        let ids = said(ask(session).await?.statements)?;
+        let mut accounts = Vec::new();
+        for id in latest(&ids, "has no financial statement of this company")? {
+            accounts.extend(session.ask(by_id("/uctovna-zavierka", id), |reply| statement(&reply.body)).await?);
+        }
+        accounts.sort_by(|a, b| b.to.cmp(&a.to));
+        Ok(Facts { accounts, notes: more(&ids, "financial statements"), ..Facts::default() }.into())
+    })
+}
+
+fn annual_reports<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, Stop>> {
+    Box::pin(async move {
+        let ids = said(ask(session).await?.reports)?;
+        let mut notices = Vec::new();
+        for id in latest(&ids, "has no annual report of this company")? {
+            notices.extend(session.ask(by_id("/vyrocna-sprava", id), |reply| annual_report(&reply.body)).await?);
+        }
+        Ok(Facts { notices, notes: more(&ids, "annual reports"), ..Facts::default() }.into())
+    })
+}
+
+/// A record without the list is not one with an empty list.
+fn said(ids: Option<Vec<u64>>) -> Result<Vec<u64>, Stop> {
+    ids.ok_or_else(|| Stop::Upstream(Trouble::business("does not say what this company has filed")))
+}
+
+/// The newest ids, newest first: the register counts upwards.
+fn latest(ids: &[u64], none: &'static str) -> Result<Vec<u64>, Stop> {
+    let mut ids = ids.to_vec();
+    ids.sort_unstable_by(|a, b| b.cmp(a));
+    ids.truncate(LATEST);
+    if ids.is_empty() { Err(Stop::Upstream(Trouble::not_found(none))) } else { Ok(ids) }
+}
+
+fn more(ids: &[u64], what: &str) -> Vec<String> {
+    if ids.len() > LATEST { vec![format!("the {LATEST} latest of {} {what}", ids.len())] } else { Vec::new() }
+}
+
+fn ids(list: Node<'_>) -> Result<Vec<u64>, Trouble> {
+    list.items().map(|id| id.count().ok_or_else(|| lacks("id"))).collect()
+}
+
+/// The newest unit of a number.
+fn newest(body: &[u8]) -> Result<u64, Trouble> {
+    let document = json::parse(body)?;
+    let ids = ids(Node::root(&document).require("id")?)?;
+    ids.into_iter().max().ok_or_else(|| Trouble::not_found("knows no such number"))
+}
+
+/// Whether the register has emptied a record, which it then keeps by its id.
+fn deleted(record: Node<'_>) -> bool {
+    record.get("stav").text().is_some_and(|state| state.to_uppercase() == "ZMAZANÉ")
+}
+
+fn unit(body: &[u8]) -> Result<Unit, Trouble> {
+    let document = json::parse(body)?;
+    let record = Node::root(&document);
+    if deleted(record) {
+        return Err(Trouble::not_found("has deleted its record of this number"));
+    }
+    let text = |name: &str| record.get(name).text();
+    let filed = |name: &str| Some(record.get(name)).filter(|list| list.exists()).map(ids).transpose();
+    let dissolved = text("datumZrusenia");
+    let company = Company {
+        name: Some(record.require_text("nazovUJ")?),
+        id: Some(record.require_text("ico")?),
+        country: Some("SK".to_owned()),
+        standing: if dissolved.is_some() { Standing::Ceased } else { Standing::Active },
+        legal_form: text("pravnaForma"),
+        address: Some(Address { street: text("ulica"), postal_code: text("psc"), city: text("mesto"), country: None })
+            .filter(|address| *address != Address::default()),
+        founded: text("datumZalozenia"),
+        dissolved,
+        activities: text("skNace").into_iter().collect(),
+        registrations: text("dic").map(|number| format!("tax number: {number}")).into_iter().collect(),
+        ..Company::default()
+    };
+    Ok(Unit { company, statements: filed("idUctovnychZavierok")?, reports: filed("idVyrocnychSprav")? })
+}
+
+/// A statement, unless it was deleted.
+fn statement(body: &[u8]) -> Result<Option<Accounts>, Trouble> {
+    let document = json::parse(body)?;
+    let record = Node::root(&document);
+    if deleted(record) {
+        return Ok(None);
+    }
+    let text = |name: &str| record.get(name).text();
+    let consolidated = (record.get("konsolidovana").flag() == Some(true)).then(|| "konsolidovaná".to_owned());
+    let filed = text("datumPodania").map(|date| format!("filed {date}"));
+    let approved = text("datumSchvalenia").map(|date| format!("approved {date}"));
+    let filing: Vec<_> = [text("typ"), consolidated, filed, approved].into_iter().flatten().collect();
+    Ok(Some(Accounts {
+        from: text("obdobieOd"),
+        to: Some(record.require_text("obdobieDo")?),
+        filing: Some(filing.join(", ")).filter(|filing| !filing.is_empty()),
+        ..Accounts::default()
+    }))
+}
+
+/// An annual report, unless it was deleted.
+fn annual_report(body: &[u8]) -> Result<Option<Notice>, Trouble> {
+    let document = json::parse(body)?;
+    let record = Node::root(&document);
+    if deleted(record) {
+        return Ok(None);
+    }
+    let text = |name: &str| record.get(name).text();
+    let period = [text("obdobieOd"), Some(record.require_text("obdobieDo")?)];
+    Ok(Some(Notice {
+        date: text("datumPodania"),
+        kind: text("typ"),
+        text: Some(period.into_iter().flatten().collect::<Vec<_>>().join(" – ")),
+        publisher: Some("RÚZ".to_owned()),
+        url: None,
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{classify::Class, parse::torture::torture};
+
+    const UNIT: &[u8] = include_bytes!("../../fixtures/sk_ruz/units/123456.json");
+    const STATEMENT: &[u8] = include_bytes!("../../fixtures/sk_ruz/statements/9000002.json");
+    const REPORT: &[u8] = include_bytes!("../../fixtures/sk_ruz/annual/8000001.json");
+
+    #[test]
+    fn a_unit_is_read_with_what_it_filed() {
+        let read = unit(UNIT).expect("a unit");
+        assert_eq!(
+            (read.company.name.as_deref(), read.company.id.as_deref()),
+            (Some("ESET, spol. s r.o."), Some("31333532"))
+        );
+        let address = read.company.address.clone().and_then(Address::line);
+        assert_eq!(address.as_deref(), Some("Einsteinova 24, 85101 Bratislava"));
+        assert_eq!((read.statements, read.reports), (Some(vec![9_000_001, 9_000_002]), Some(vec![8_000_001])));
+        let whole =
+            |body: &[u8]| unit(body).map(|unit| Facts { companies: vec![unit.company], ..Facts::default() }.into());
+        torture("sk_ruz.unit", whole, UNIT);
+        let deleted = include_bytes!("../../fixtures/sk_ruz/units/123457.json");
+        assert_eq!(unit(deleted).expect_err("deleted").class, Class::NotFound);
+    }
+
+    #[test]
+    fn a_list_of_ids_is_there_or_there_is_no_answer() {
+        assert_eq!(newest(br#"{"id":[3,"12",7],"existujeDalsieId":false}"#), Ok(12));
+        assert_eq!(newest(br#"{"id":[]}"#).expect_err("none").class, Class::NotFound);
+        for body in [&br#"{}"#[..], br#"{"id":null}"#, br#"{"id":["x"]}"#] {
+            assert_eq!(newest(body).expect_err("no list").class, Class::BadShape);
+        }
+    }
+
+    #[test]
+    fn the_latest_filings_come_first_and_the_rest_is_counted() {
+        let ids = [1, 9, 4, 7];
+        assert_eq!(latest(&ids, "none").expect("some"), [9, 7, 4]);
+        assert_eq!(more(&ids, "filings"), ["the 3 latest of 4 filings"]);
+        assert!(said(None).is_err() && latest(&[], "none").is_err() && more(&ids[1..], "filings").is_empty());
+    }
+
+    #[test]
+    fn filings_have_a_period() {
+        let accounts = statement(STATEMENT).expect("an answer").expect("a statement");
+        assert_eq!((accounts.from.as_deref(), accounts.to.as_deref()), (Some("2024-01"), Some("2024-12")));
+        assert_eq!(accounts.filing.as_deref(), Some("Riadna, filed 2025-06-30, approved 2025-06-15"));
+        let notice = annual_report(REPORT).expect("an answer").expect("a report");
+        assert_eq!(
+            (notice.kind.as_deref(), notice.text.as_deref()),
+            (Some("Výročná správa"), Some("2024-01 – 2024-12"))
+        );
+        let gone = r#"{"id":1,"stav":"ZMAZANÉ"}"#.as_bytes();
+        assert_eq!((statement(gone), annual_report(gone)), (Ok(None), Ok(None)));
+        let accounts = |body: &[u8]| {
+            statement(body).map(|read| Facts { accounts: read.into_iter().collect(), ..Facts::default() }.into())
+        };
+        torture("sk_ruz.statements", accounts, STATEMENT);
+        let notices = |body: &[u8]| {
+            annual_report(body).map(|read| Facts { notices: read.into_iter().collect(), ..Facts::default() }.into())
+        };
+        torture("sk_ruz.annual_reports", notices, REPORT);
+    }
+}
