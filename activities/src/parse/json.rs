@@ -126,6 +126,12 @@ impl<'a> Node<'a> {
         moment(&self.text()?)
     }
 
+    /// A time that the source writes as its clock on the wall shows it. In the hour that comes twice it is the first.
+    #[must_use]
+    pub fn local_time(self, zone: &str) -> Option<Timestamp> {
+        local(&self.text()?, TimeZone::get(zone).unwrap_or(TimeZone::UTC))
+    }
+
     /// The items of a list; a single thing is a list of one, nothing is an empty one.
     pub fn items(self) -> impl Iterator<Item = Node<'a>> {
         let items: &'a [Value] = match self.0 {
@@ -216,10 +222,15 @@ impl<'a> Node<'a> {
 
 /// A time, or the first moment of a day. Where no zone is named it is UTC.
 pub(super) fn moment(text: &str) -> Option<Timestamp> {
+    local(text, TimeZone::UTC)
+}
+
+/// The same, where no zone is named in this one.
+fn local(text: &str, zone: TimeZone) -> Option<Timestamp> {
     text.parse().ok().or_else(|| {
         let date: civil::DateTime =
             text.parse().or_else(|_| text.parse::<civil::Date>().map(civil::DateTime::from)).ok()?;
-        date.to_zoned(TimeZone::UTC).ok().map(|zoned| zoned.timestamp())
+        date.to_zoned(zone).ok().map(|zoned| zoned.timestamp())
     })
 }
 
@@ -268,6 +279,13 @@ mod tests {
         assert_eq!(node.get("one").items().count(), 1);
         assert_eq!(node.get("null").items().count(), 0);
         let times = ["date", "local", "time"].map(|name| node.get(name).time().map(Timestamp::as_second));
+        if let Ok(zone) = TimeZone::get("Europe/Paris") {
+            let at = |text| local(text, zone.clone()).map(|time| time.to_string());
+            assert_eq!(at("2026-11-30T02:00:00").as_deref(), Some("2026-11-30T01:00:00Z"));
+            assert_eq!(at("2026-10-25T02:30:00").as_deref(), Some("2026-10-25T00:30:00Z"), "the first of two");
+            assert_eq!(at("2026-03-29T02:30:00").as_deref(), Some("2026-03-29T01:30:00Z"), "which there is not");
+            assert_eq!(at("2026-11-30T02:00:00Z").as_deref(), Some("2026-11-30T02:00:00Z"));
+        }
         assert_eq!(times, [Some(1_795_996_800), Some(1_796_004_000), Some(1_796_004_000)]);
         assert!(node.require_list("c").is_err() && node.require_list("gone").is_err());
         assert_eq!(node.require_list("one").map(|list| list.len()), Ok(1));

@@ -91,6 +91,8 @@ fn company<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, Stop>> 
 fn documents<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, Stop>> {
     Box::pin(async move {
         let siren = session.subject().id.as_deref().unwrap_or_default();
+        // The list does not say whether it may be passed on; the record does.
+        session.ask_as(&LOG_IN, Request::get("/companies").segment(siren), |reply| record(&reply.body)).await?;
         let request = Request::get("/companies").segment(siren).segment("attachments");
         session.ask_as(&LOG_IN, request, |reply| attachments(&reply.body)).await
     })

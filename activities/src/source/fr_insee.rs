@@ -107,7 +107,8 @@ fn seat(body: &[u8], siren: &str) -> Result<String, Trouble> {
 fn unit(body: &[u8]) -> Result<Answer, Trouble> {
     let document = json::parse(body)?;
     let unit = Node::root(&document).require("uniteLegale")?;
-    Ok(french::told(vec![company(unit)?])?.dated(unit.get("dateDernierTraitementUniteLegale").time()))
+    Ok(french::told(vec![company(unit)?])?
+        .dated(unit.get("dateDernierTraitementUniteLegale").local_time("Europe/Paris")))
 }
 
 fn hits(body: &[u8]) -> Result<Answer, Trouble> {

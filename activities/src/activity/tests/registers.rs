@@ -31,6 +31,22 @@ async fn a_token_that_wears_out_costs_one_log_in_however_many_find_it_so() {
 }
 
 #[tokio::test]
+async fn what_must_not_be_passed_on_is_not() {
+    let bench = Bench::new().await;
+    for (id, operation) in [
+        ("999000300", "fr_inpi.company"),
+        ("999000300", "fr_inpi.documents"),
+        ("999000102", "fr_insee.unit"),
+        ("999000102", "fr_insee.head_office"),
+    ] {
+        let finding = bench.run(operation, &subject("FR", id, "")).await.expect(operation);
+        assert_eq!((finding.status, finding.data, finding.via), (Status::NeedsReview, None, None), "{operation}");
+    }
+    let list = bench.simulator.calls("fr_inpi").expect("calls").operations.get("attachments").copied();
+    assert_eq!((list, bench.calls("recherche_entreprises")), (None, 0), "nor asked for elsewhere");
+}
+
+#[tokio::test]
 async fn official_services_stand_in_for_what_everybody_uses() {
     let bench = Bench::with_stand_ins().await;
     let cases = [
