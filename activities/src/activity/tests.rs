@@ -8,6 +8,7 @@ mod matrix;
 mod northdata;
 mod observed;
 mod opensanctions;
+mod pages;
 mod peppol;
 mod registers;
 mod scenarios;

@@ -139,7 +139,7 @@ pub fn admit(text: &str) -> Result<Url, Refusal> {
         return if is_public(address) { Ok(url) } else { Err(Refusal::Private) };
     }
     let inside = |end: &&str| host.strip_suffix(*end).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'));
-    if !host.contains('.') || INSIDE.iter().any(|end| inside(end)) {
+    if !host.contains('.') || INSIDE.iter().any(inside) {
         return Err(Refusal::Private);
     }
     if authority.contains('%') {

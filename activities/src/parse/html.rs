@@ -59,7 +59,7 @@ pub fn decode(body: &[u8], content_type: Option<&str>, otherwise: &'static Encod
         let (_, rest) = text.split_once("charset")?;
         let rest = rest.trim_start().strip_prefix('=')?.trim_start_matches([' ', '"', '\'']);
         let end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || "-_:.".contains(c))).unwrap_or(rest.len());
-        Encoding::for_label(rest[..end].as_bytes())
+        Encoding::for_label(&rest.as_bytes()[..end])
     };
     let head = String::from_utf8_lossy(&body[..body.len().min(1024)]);
     let encoding = content_type.and_then(named).or_else(|| named(&head)).unwrap_or(otherwise);
@@ -162,8 +162,12 @@ impl<'a> Element<'a> {
         lines.iter().map(|line| collapsed(line)).filter(|line| !line.is_empty()).collect()
     }
 
-    /// The rows of all tables in it, those of tables inside tables after the row that they are in.
+    /// The rows of all tables in it. A row around another table is there for its looks and left out.
     pub fn rows(self) -> impl Iterator<Item = Row<'a>> {
+        self.every_row().filter(|row| row.0.iter().all(|cell| cell.is_text()))
+    }
+
+    fn every_row(self) -> impl Iterator<Item = Row<'a>> {
         self.all("tr").map(|row| {
             let cells = row.0.child_elements().filter(|cell| matches!(cell.value().name(), "td" | "th"));
             Row(cells.map(Element).collect())
@@ -173,8 +177,9 @@ impl<'a> Element<'a> {
     /// The cell beside the one with any of these labels. Case, apostrophes and a colon at the end do not matter.
     #[must_use]
     pub fn labelled(self, labels: &[&str]) -> Option<Element<'a>> {
-        self.rows().find_map(|row| {
-            let place = row.0.iter().position(|cell| cell.is_label() && is_any(&cell.text(), labels))?;
+        // What a label belongs to may be a table.
+        self.every_row().find_map(|row| {
+            let place = row.0.iter().position(|cell| cell.is_text() && is_any(&cell.text(), labels))?;
             row.0.get(place + 1).copied()
         })
     }
@@ -193,8 +198,8 @@ impl<'a> Element<'a> {
             .filter_map(|link| Some(Link { target: link.attribute("href")?.trim().to_owned(), text: link.text() }))
     }
 
-    /// A cell around a table is laid out by it, and labels nothing.
-    fn is_label(self) -> bool {
+    /// No table is in it.
+    fn is_text(self) -> bool {
         self.all("table").next().is_none()
     }
 }

@@ -93,10 +93,10 @@ fn deed(row: &Row<'_>) -> Result<Notice, Trouble> {
         let [base] = SOURCE.bases else { return document.to_owned() };
         format!("{}/ias/ui/vypis-sl-detail?dokument={document}&subjektId={subject}&spis={spis}", base.default)
     });
-    let days = (2..row.cells().len()).filter_map(|place| iso(&row.text(place)?));
+    let day = (2..row.cells().len()).rev().find_map(|place| iso(&row.text(place)?));
     Ok(Notice {
         kind: Some(row.text(1).ok_or_else(|| lacks("Typ listiny"))?),
-        date: days.last(),
+        date: day,
         text: Some(link.text).filter(|text| !text.is_empty()),
         publisher: None,
         url: address,

@@ -146,7 +146,8 @@ fn extract(page: &Page) -> Result<Answer, Trouble> {
     let dissolved = line("Deň výmazu").and_then(|text| iso(&text));
     // The court file stands in two cells, each with its label inside.
     let inside = |label: &str| {
-        root.all("td").map(Element::text).find_map(|text| text.strip_prefix(label).map(|rest| rest.trim().to_owned()))
+        let texts = root.rows().flat_map(|row| row.cells().iter().map(|cell| cell.text()).collect::<Vec<_>>());
+        texts.into_iter().find_map(|text| text.strip_prefix(label).map(|rest| rest.trim().to_owned()))
     };
     let file = inside("Oddiel:").zip(inside("Vložka číslo:"));
     let company = Company {

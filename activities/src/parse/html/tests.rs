@@ -64,6 +64,8 @@ fn cells_are_found_by_their_label() {
     assert_eq!(cell.of_class("since").map(Element::text).as_deref(), Some("Since 1"));
     assert_eq!(page.root().labelled(&["Numéro d'entreprise"]).map(Element::text).as_deref(), Some("7"));
     assert!(page.root().labelled(&["One"]).is_none());
+    let rows: Vec<_> = page.root().rows().map(|row| row.text(0)).collect();
+    assert_eq!(rows, [Some("Name:".to_owned()), Some("Numéro d’entreprise".to_owned())], "without the one around");
 }
 
 #[test]
