@@ -135,6 +135,7 @@ impl Bench<'_> {
 pub fn equinor() -> Subject {
     Subject {
         id: Some("923609016".to_owned()),
+        lei: Some("OW6OFBNCKXC4US5C7523".to_owned()),
         name: Some("Equinor ASA".to_owned()),
         address: Some("Forusbeen 50, 4035 Stavanger".to_owned()),
         ..Subject::new(Country::new("NO"))

@@ -22,7 +22,6 @@ use osint_worker::{
     devserver::{DevServer, DevServerOptions},
     exit::Exit,
     history::export,
-    report::Overall,
     run::{Settings, run_until, workflow_interceptor},
     stack::Stack,
     starter::Investigation,
@@ -79,7 +78,7 @@ async fn an_investigation_that_is_replayed_at_every_step_is_complete() -> Result
     let uncached = Tuning { cached_workflows: 0, ..Tuning::default() };
     lab.with_tuned_worker("defaults: { timeout: 20s }", uncached, async |bench| {
         let report = bench.investigate(equinor()).await?;
-        assert_eq!(report.status, Overall::Complete, "{:#?}", report.coverage);
+        assert!(report.coverage.gaps.is_empty(), "{:#?}", report.coverage);
         Ok(())
     })
     .await?;
@@ -109,7 +108,7 @@ async fn an_investigation_outlives_a_restart_of_the_server() -> Result<(), Exit>
         simulator.clear("gleif").await.map_err(Exit::ours)?;
         let server = DevServer::start(DevServerOptions { port, ..kept }).await?;
         let report = investigation.report().await?;
-        assert_eq!(report.status, Overall::Complete, "{:#?}", report.coverage);
+        assert!(report.coverage.gaps.is_empty(), "{:#?}", report.coverage);
         for source in ["nominatim", "gleif"] {
             let mut of = report.findings.iter().filter(|finding| finding.source == source);
             assert!(of.any(|finding| finding.status == Status::Complete), "{source}: {report:#?}");

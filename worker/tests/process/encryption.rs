@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::site::{Site, equinor, osint, words};
 
 /// What must not be readable.
-const SUBJECT: [&str; 3] = ["Equinor", "923609016", "Forusbeen"];
+const SUBJECT: [&str; 4] = ["Equinor", "923609016", "Forusbeen", "Eksempel"];
 
 fn key(id: &str, byte: u8) -> String {
     format!("{id}:{}", BASE64_STANDARD.encode([byte; 32]))

@@ -42,6 +42,7 @@ pub(crate) fn equinor() -> Subject {
         id: Some("923609016".to_owned()),
         name: Some("Equinor ASA".to_owned()),
         address: Some("Forusbeen 50, 4035 Stavanger".to_owned()),
+        persons: vec!["Ola Eksempel".to_owned()],
         ..Subject::new(Country::new("NO"))
     }
 }
