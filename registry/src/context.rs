@@ -29,12 +29,46 @@ pub struct CallContext {
     labels: Labels,
 }
 
-/// Three texts in one allocation: an interceptor makes them for every activity, and hardly anybody reads them.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+/// So much text lives inside the context: an activity type, a workflow id and the 36 bytes of a run id.
+const ROOM: usize = 126;
+
+/// Three texts in a row, without an allocation where they are short: an interceptor makes them for every activity, and hardly
+/// anybody reads them.
+#[derive(Debug, Clone, PartialEq, Eq)]
 struct Labels {
-    text: String,
+    text: Text,
     /// Where the first and the second text end.
     ends: [usize; 2],
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Text {
+    Inline { len: u8, bytes: [u8; ROOM] },
+    Heap(String),
+}
+
+impl Text {
+    const EMPTY: Self = Self::Inline { len: 0, bytes: [0; ROOM] };
+
+    fn of(parts: [&str; 3]) -> Self {
+        if parts.iter().map(|part| part.len()).sum::<usize>() > ROOM {
+            return Self::Heap(parts.concat());
+        }
+        let (mut bytes, mut len) = ([0; ROOM], 0);
+        for part in parts {
+            bytes[len..len + part.len()].copy_from_slice(part.as_bytes());
+            len += part.len();
+        }
+        Self::Inline { len: len as u8, bytes }
+    }
+
+    fn as_str(&self) -> &str {
+        match self {
+            // Whole texts went in, so text comes out.
+            Self::Inline { len, bytes } => str::from_utf8(&bytes[..usize::from(*len)]).unwrap_or_default(),
+            Self::Heap(text) => text,
+        }
+    }
 }
 
 tokio::task_local! {
@@ -48,7 +82,7 @@ impl CallContext {
     /// The given attempt, with nothing else known.
     #[must_use]
     pub const fn attempt(attempt: u32) -> Self {
-        Self { attempt, deadline: None, labels: Labels { text: String::new(), ends: [0; 2] } }
+        Self { attempt, deadline: None, labels: Labels { text: Text::EMPTY, ends: [0; 2] } }
     }
 
     /// The same, to be done by `deadline`.
@@ -62,10 +96,7 @@ impl CallContext {
     /// that it is done for. An empty name is none.
     #[must_use]
     pub fn named(mut self, activity: &str, workflow_id: &str, run_id: &str) -> Self {
-        let mut text = String::with_capacity(activity.len() + workflow_id.len() + run_id.len());
-        text.push_str(activity);
-        text.push_str(workflow_id);
-        text.push_str(run_id);
+        let text = Text::of([activity, workflow_id, run_id]);
         self.labels = Labels { text, ends: [activity.len(), activity.len() + workflow_id.len()] };
         self
     }
@@ -85,11 +116,11 @@ impl CallContext {
     /// The run of that workflow.
     #[must_use]
     pub fn run_id(&self) -> Option<&str> {
-        self.label(self.labels.ends[1], self.labels.text.len())
+        self.label(self.labels.ends[1], self.labels.text.as_str().len())
     }
 
     fn label(&self, start: usize, end: usize) -> Option<&str> {
-        self.labels.text.get(start..end).filter(|label| !label.is_empty())
+        self.labels.text.as_str().get(start..end).filter(|label| !label.is_empty())
     }
 
     /// Runs `work` within this context.
@@ -137,6 +168,12 @@ mod tests {
             (Some("lookup"), Some("kyb-Ä"), None)
         );
         assert_eq!(CallContext::attempt(1).activity(), None);
+        for length in [ROOM - 8, ROOM - 7, 1000] {
+            let (workflow, run) = ("w".repeat(length), "ž");
+            let context = CallContext::attempt(1).named("lookup", &workflow, run);
+            let names = (context.activity(), context.workflow_id(), context.run_id());
+            assert_eq!(names, (Some("lookup"), Some(workflow.as_str()), Some(run)));
+        }
     }
 
     #[tokio::test]

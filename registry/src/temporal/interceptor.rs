@@ -376,10 +376,11 @@ mod tests {
         assert_eq!(activity("run", "1"), activity("run", "1"));
         assert_ne!(activity("run", "1"), activity("run", "2"));
         assert_ne!(activity("run", "1"), activity("nur", "1"));
-        // A hundred waiting activities of one run, coming back in one second: a tenth of them in each tenth, more or less.
+        // A thousand waiting activities of one run: a tenth of them in each tenth of the time, more or less.
         let mut tenths = [0; 10];
         for id in 0..1000 {
-            tenths[(mixed(activity("run", &id.to_string()), 1) >> 32) as usize * 10 >> 32] += 1;
+            let tenth = u128::from(mixed(activity("run", &id.to_string()), 1)) * 10 / (1 << 64);
+            tenths[tenth as usize] += 1;
         }
         assert!(tenths.iter().all(|&n| (60..=140).contains(&n)), "{tenths:?}");
         assert_ne!(mixed(7, 1), mixed(7, 2));
