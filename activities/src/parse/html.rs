@@ -17,11 +17,13 @@ use crate::classify::Trouble;
 /// The longest page that is read, in bytes. Those of registers stay below a tenth of it.
 const LONGEST: usize = 4_000_000;
 /// The most tags.
-const TAGS: usize = 60_000;
+const TAGS: usize = 40_000;
 /// The most tags open at a time.
 const DEPTH: usize = 400;
-/// The most different ways to open formatting. Each may be opened again in every paragraph.
-const FORMATS: usize = 16;
+/// The most formatting that is open at a time. All of it may be opened again in every paragraph.
+const FORMATS: usize = 8;
+/// The most different ways to open formatting. This many may stay open, whatever the tags that should close it say.
+const STYLES: usize = 24;
 
 /// Elements that have no end, or whose end goes without saying.
 const LEAVES: &str = " area base br col embed hr img input link meta source track wbr \
@@ -255,8 +257,8 @@ fn excessive() -> Trouble {
 /// Whether a browser's tree of it stays small. Counts tags without building anything.
 fn sane(text: &str) -> Result<(), Trouble> {
     let mut open: HashMap<&str, usize> = HashMap::new();
-    let mut formats = HashSet::new();
-    let (mut tags, mut depth) = (0_usize, 0_usize);
+    let mut styles = HashSet::new();
+    let (mut tags, mut depth, mut formats) = (0_usize, 0_usize, 0_usize);
     for (at, _) in text.match_indices('<') {
         let rest = &text[at + 1..];
         let (closing, rest) = rest.strip_prefix('/').map_or((false, rest), |rest| (true, rest));
@@ -270,17 +272,20 @@ fn sane(text: &str) -> Result<(), Trouble> {
             continue;
         }
         let count = open.entry(name).or_default();
-        if closing {
-            depth -= usize::from(*count > 0);
-            *count = count.saturating_sub(1);
-        } else {
+        let format = usize::from(listed(FORMATTING, name));
+        if !closing {
             *count += 1;
             depth += 1;
-            if listed(FORMATTING, name) {
-                formats.insert(rest.split('>').next().unwrap_or_default());
+            formats += format;
+            if format > 0 {
+                styles.insert(rest.split('>').next().unwrap_or_default());
             }
+        } else if *count > 0 {
+            *count -= 1;
+            depth -= 1;
+            formats -= format;
         }
-        if tags > TAGS || depth > DEPTH || formats.len() > FORMATS {
+        if tags > TAGS || depth > DEPTH || formats > FORMATS || styles.len() > STYLES {
             return Err(excessive());
         }
     }

@@ -94,14 +94,18 @@ fn hits(page: &Page) -> Result<Vec<File>, Trouble> {
             }
         }
     }
+    let text = page.root().text().to_lowercase();
     if !files.is_empty() {
         Ok(files)
-    } else if page.root().text().contains("nenachádza") {
+    } else if NOTHING.iter().any(|words| text.contains(words)) {
         Err(Trouble::not_found("knows no such company"))
     } else {
         Err(Trouble::unavailable("answered a page that is none of the register's: maintenance or a block"))
     }
 }
+
+/// How it says that it has found nothing.
+const NOTHING: [&str; 3] = ["nenachádza", "nenájden", "nebol nájden"];
 
 fn newest(files: Vec<File>) -> Result<File, Trouble> {
     let newest = files.into_iter().max_by_key(|file| (!file.handed_over, file.id));

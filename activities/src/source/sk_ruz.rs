@@ -222,6 +222,7 @@ mod tests {
 
     #[test]
     fn a_list_of_ids_is_there_or_there_is_no_answer() {
+        assert!(units("31333532").target().contains("zmenene-od=2000-01-01"), "which is refused without it");
         assert_eq!(newest(br#"{"id":[3,"12",7],"existujeDalsieId":false}"#), Ok(12));
         assert_eq!(newest(br#"{"id":[]}"#).expect_err("none").class, Class::NotFound);
         for body in [&br#"{}"#[..], br#"{"id":null}"#, br#"{"id":["x"]}"#] {

@@ -35,6 +35,16 @@ fn pages_that_would_take_a_browser_for_ever_are_refused_at_once() {
     assert_eq!(class(&all("x", 5_000_000)), Class::BadShape);
     let long = all("<tr><td>a<td><b>b</b></tr>", 5_000);
     assert!(Page::read(&long, None, UTF_8).is_ok(), "many rows are no reason");
+    let icons: String = (0..40).map(|n| format!("<i class=icon-{}></i>", n % 20)).collect();
+    assert!(Page::read(&all(&icons, 100), None, UTF_8).is_ok(), "nor are pictures");
+    let icons: String = (0..40).map(|n| format!("<i class=icon-{n}></i>")).collect();
+    assert_eq!(class(&all(&icons, 1)), Class::BadShape);
+    // The worst that is let through: it must end, and soon.
+    let open: String = (0..FORMATS).map(|n| format!("<b id={n}>")).collect();
+    let worst = format!("<html><p>{open}{}</html>", "<p>x".repeat(TAGS - 20));
+    assert!(Page::read(worst.as_bytes(), None, UTF_8).is_ok());
+    let worst = format!("<html>{}x{}</html>", "<div>".repeat(DEPTH - 2), "<div></div>".repeat(TAGS / 2 - 300));
+    assert!(Page::read(worst.as_bytes(), None, UTF_8).is_ok());
 }
 
 #[test]
