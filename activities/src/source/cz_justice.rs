@@ -3,6 +3,8 @@
 //! The portal's front door takes automated clients for robots and sends them a page, with a 200 as often as with a 403.
 //! The older site knows the same deeds and stands in.
 
+use std::time::Duration;
+
 use super::cz_justice_legacy;
 use crate::{
     catalog::{Base, Countries, Need, Operation, Probe, Source},
@@ -31,6 +33,7 @@ pub static SOURCE: Source = Source {
         answers: "the documents in the collection of deeds",
         countries: Countries::Only(&["CZ"]),
         needs: &[Need::Id],
+        fresh: Some(Duration::from_secs(15 * 60)), // every call may be the one that has us taken for a robot
         flow: Flow::Single { request, parse: deeds },
         fallbacks: &[Fallback {
             via: "cz_justice_legacy",

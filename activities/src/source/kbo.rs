@@ -4,6 +4,8 @@
 //! unknown number and, in the pages of known ones, for every field that is empty. So an entry is known by its number, and
 //! the words for "not found" are believed only on a page that has none and asks for another.
 
+use std::time::Duration;
+
 use encoding_rs::UTF_8;
 use futures::future::BoxFuture;
 
@@ -81,7 +83,12 @@ pub static SOURCE: Source = Source {
     ..Source::BLANK
 };
 
-const BELGIAN: Operation = Operation { countries: Countries::Only(&["BE"]), needs: &[Need::Id], ..Operation::BLANK };
+const BELGIAN: Operation = Operation {
+    countries: Countries::Only(&["BE"]),
+    needs: &[Need::Id],
+    fresh: Some(Duration::from_secs(86_400)), // it changes overnight, and bars those who ask often
+    ..Operation::BLANK
+};
 
 /// The labels of an entry, in the languages that its pages come in.
 const NUMBER: &[&str] = &["Enterprise number", "Numéro d'entreprise", "Numéro"];

@@ -3,6 +3,8 @@
 //! A company that moved to another court has a file at each: the newest one, by the register's own counter, is the one in
 //! force. Fields are lists of everything that ever was, with a mark on what still is.
 
+use std::time::Duration;
+
 use futures::future::BoxFuture;
 
 use super::{registry_sk_html, registry_sk_rpo};
@@ -78,7 +80,11 @@ pub static SOURCE: Source = Source {
     ..Source::BLANK
 };
 
-const SLOVAK: Operation = Operation { countries: Countries::Only(&["SK"]), ..Operation::BLANK };
+const SLOVAK: Operation = Operation {
+    countries: Countries::Only(&["SK"]),
+    fresh: Some(Duration::from_secs(86_400)), // those who read it advise to keep what one got
+    ..Operation::BLANK
+};
 
 /// Addresses that ask too often are barred for hours.
 pub(super) const BARRED: Rule = on(403)
