@@ -68,8 +68,9 @@ async fn a_number_alone_brings_the_name_that_watch_lists_need() -> Result<(), Ex
         let watch_list = of(&report, "opensanctions").find(|finding| finding.operation == "opensanctions.match");
         assert_eq!(watch_list.map(|finding| finding.status), Some(Status::Complete), "{report:#?}");
 
-        bench.simulator.set_fault("gleif", "down").await.map_err(Exit::ours)?;
-        bench.simulator.set_fault("no_brreg", "down").await.map_err(Exit::ours)?;
+        for source in bench.simulator.sources() {
+            bench.simulator.set_fault(source, "down").await.map_err(Exit::ours)?;
+        }
         let blind = bench.investigate(subject).await?;
         bench.simulator.clear_all().await.map_err(Exit::ours)?;
         assert!(blind.coverage.not_asked.iter().any(|gap| gap.operation == "opensanctions.match"), "{blind:#?}");
