@@ -31,7 +31,7 @@ fn main() -> anyhow::Result<()> {
     println!("load of the machine before: {}", load());
     runtime.block_on(async {
         if is_wanted("pairs") {
-            figures.push(pairs::measure().await?);
+            figures.extend(pairs::measure().await?);
         }
         if is_wanted("rejection") {
             let server = DevServer::start(DevServerOptions::default()).await?;

@@ -3,8 +3,11 @@
 //! Both workers live through the whole measurement, each on a queue of its own, so that a slow moment hits both; which of the
 //! two begins a pair changes from pair to pair. Inside the activities the calls are guarded in either case: what differs is
 //! what the interceptors add.
+//!
+//! Time on the wall is what was promised, and on a machine that does other things it says little. So the time that this
+//! process spent on processors is measured beside it: a worker that needs a hundredth more of that does a hundredth less.
 
-use std::time::{Duration, Instant};
+use std::{fs, time::Instant};
 
 use circuit_registry::{BreakersConfig, CircuitRegistry, temporal::CircuitInterceptor};
 use futures::future::try_join_all;
@@ -22,7 +25,7 @@ use temporalio_sdk::{Runtime, Worker, WorkerOptions};
 use crate::Figure;
 
 const PAIRS: usize = 40;
-const AT_ONCE: usize = 8;
+const AT_ONCE: usize = 4;
 const LEAST: f64 = 0.97;
 
 const QUEUES: [&str; 2] = ["without", "with"];
@@ -43,29 +46,47 @@ fn worker(runtime: &Runtime, stack: &Stack, client: &Client, queue: &str) -> any
     Ok(Worker::new(runtime, client.clone(), options)?)
 }
 
-async fn round(client: &Client, queue: &str) -> anyhow::Result<Duration> {
-    let from = Instant::now();
-    let one = async || Investigation::start(client, queue, equinor()).await?.report().await;
-    try_join_all((0..AT_ONCE).map(|_| one())).await?;
-    Ok(from.elapsed())
+/// Seconds of some investigations: on the wall, and on processors.
+#[derive(Debug, Clone, Copy, Default)]
+struct Spent {
+    wall: f64,
+    processor: f64,
 }
 
-async fn rounds(client: &Client) -> anyhow::Result<Vec<[f64; 2]>> {
+async fn round(client: &Client, queue: &str) -> anyhow::Result<Spent> {
+    let (from, before) = (Instant::now(), processor()?);
+    let one = async || Investigation::start(client, queue, equinor()).await?.report().await;
+    try_join_all((0..AT_ONCE).map(|_| one())).await?;
+    Ok(Spent { wall: from.elapsed().as_secs_f64(), processor: processor()? - before })
+}
+
+/// Seconds that the threads of this process have run.
+fn processor() -> anyhow::Result<f64> {
+    let mut nanos = 0.0;
+    for thread in fs::read_dir("/proc/self/task")? {
+        // A thread may have ended since it was listed.
+        let Ok(line) = fs::read_to_string(thread?.path().join("schedstat")) else { continue };
+        nanos += line.split(' ').next().unwrap_or_default().parse::<f64>()?;
+    }
+    Ok(nanos / 1e9)
+}
+
+async fn rounds(client: &Client) -> anyhow::Result<Vec<[Spent; 2]>> {
     for queue in QUEUES {
         round(client, queue).await?;
     }
     let mut pairs = Vec::new();
     for pair in 0..PAIRS {
-        let mut seconds = [0.0; 2];
+        let mut spent = [Spent::default(); 2];
         for turn in [pair % 2, (pair + 1) % 2] {
-            seconds[turn] = round(client, QUEUES[turn]).await?.as_secs_f64();
+            spent[turn] = round(client, QUEUES[turn]).await?;
         }
-        pairs.push(seconds);
+        pairs.push(spent);
     }
     Ok(pairs)
 }
 
-pub async fn measure() -> anyhow::Result<Figure> {
+pub async fn measure() -> anyhow::Result<Vec<Figure>> {
     let stack = Stack::start(DevServerOptions::default(), &[]).await?;
     let client = stack.server.client().await?;
     let runtime = Runtime::from_current_tokio(Default::default())?;
@@ -84,24 +105,31 @@ pub async fn measure() -> anyhow::Result<Figure> {
     stack.stop().await;
     let pairs = pairs?;
 
-    let per_second = |which: usize| {
-        let each = pairs.iter().map(|pair| at_once() / pair[which]).collect();
-        quartiles(each)
-    };
-    let ratios = quartiles(pairs.iter().map(|[without, with]| without / with).collect());
-    println!("\n## Investigations per second, {AT_ONCE} at once, {PAIRS} pairs\n");
+    let of = |value: &dyn Fn(&[Spent; 2]) -> f64| quartiles(pairs.iter().map(value).collect());
+    let on_the_wall = of(&|[without, with]| without.wall / with.wall);
+    let on_processors = of(&|[without, with]| without.processor / with.processor);
+    println!("\n## Investigations, {AT_ONCE} at once, {PAIRS} pairs\n");
     println!("| | lower quartile | median | upper quartile |\n|---|---:|---:|---:|");
-    for (what, [lower, middle, upper]) in
-        [("without", per_second(0)), ("with", per_second(1)), ("with : without, pair by pair", ratios)]
-    {
+    for (what, [lower, middle, upper]) in [
+        ("per second, without", of(&|pair| at_once() / pair[0].wall)),
+        ("per second, with", of(&|pair| at_once() / pair[1].wall)),
+        ("per second of a processor, without", of(&|pair| at_once() / pair[0].processor)),
+        ("per second of a processor, with", of(&|pair| at_once() / pair[1].processor)),
+        ("with : without, per second, pair by pair", on_the_wall),
+        ("with : without, per second of a processor, pair by pair", on_processors),
+    ] {
         println!("| {what} | {lower:.3} | {middle:.3} | {upper:.3} |");
     }
-    Ok(Figure {
-        what: "investigations per second, with : without the interceptors, median of pairs".to_owned(),
-        measured: format!("{:.3}", ratios[1]),
+    let figure = |what: &str, ratio: f64| Figure {
+        what: format!("{what}, with : without the interceptors, median of {PAIRS} pairs"),
+        measured: format!("{ratio:.3}"),
         promised: "≥ 0.97",
-        kept: ratios[1] >= LEAST,
-    })
+        kept: ratio >= LEAST,
+    };
+    Ok(vec![
+        figure("investigations per second", on_the_wall[1]),
+        figure("investigations per second of a processor", on_processors[1]),
+    ])
 }
 
 fn at_once() -> f64 {
