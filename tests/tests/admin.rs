@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use circuit_registry::{BreakersConfig, CircuitRegistry};
+use circuit_registry::{BreakersConfig, CircuitRegistry, policy::Mode};
 use osint_tests::{
     lab::{Lab, equinor},
     wait::eventually,
@@ -25,6 +25,13 @@ const BREAKERS: &str = "defaults: { fail_max: 1 }\nservices:\n  tavily: {}\n  ne
 async fn get(url: &str) -> Option<(u16, String)> {
     let http = reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(10)).build().ok()?;
     let answer = http.get(url).send().await.ok()?;
+    Some((answer.status().as_u16(), answer.text().await.ok()?))
+}
+
+/// Status and answer to an order.
+async fn post(url: &str, order: &'static str) -> Option<(u16, String)> {
+    let http = reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(10)).build().ok()?;
+    let answer = http.post(url).header("content-type", "application/json").body(order).send().await.ok()?;
     Some((answer.status().as_u16(), answer.text().await.ok()?))
 }
 
@@ -60,6 +67,11 @@ async fn the_pages_of_a_worker_tell_the_truth() -> Result<(), Exit> {
             let tavily = list.iter().find(|breaker| breaker["service"] == "tavily").expect("the breaker");
             assert_eq!(tavily["state"], "open");
             assert!(tavily["retry_in_ms"].is_u64());
+
+            let order = r#"{ "order": "open", "who": "alice", "why": "maintenance" }"#;
+            let (status, said) = post(&page("breakers/never_called"), order).await.expect("an answer");
+            assert_eq!(status, 503, "this worker has no store: {said}");
+            assert_eq!(bench.registry.breaker("never_called").view().mode, Mode::ForceOpen, "and obeys");
             Ok(bench.admin)
         })
         .await?;
