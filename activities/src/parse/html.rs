@@ -26,10 +26,13 @@ const FORMATS: usize = 8;
 const STYLES: usize = 24;
 
 /// Elements that have no end, or whose end goes without saying.
-const LEAVES: &str = " area base br col embed hr img input link meta source track wbr \
-    li dt dd p option optgroup tr td th thead tbody tfoot colgroup caption ";
+const LEAVES: [&str; 27] = [
+    "td", "tr", "th", "br", "p", "li", "dt", "dd", "tbody", "thead", "tfoot", "caption", "colgroup", "col", "option",
+    "optgroup", "img", "input", "hr", "meta", "link", "area", "base", "embed", "source", "track", "wbr",
+];
 /// Elements that browsers open again after whatever closed them.
-const FORMATTING: &str = " b big code em font i nobr s small strike strong tt u ";
+const FORMATTING: [&str; 13] =
+    ["b", "i", "em", "strong", "font", "u", "s", "big", "code", "nobr", "small", "strike", "tt"];
 
 /// A whole page.
 #[derive(Debug)]
@@ -245,9 +248,8 @@ fn collapsed(text: &str) -> String {
 }
 
 fn is_any(text: &str, labels: &[&str]) -> bool {
-    let bare = |text: &str| text.trim_end_matches([':', ' ']).replace('\u{2019}', "'").to_lowercase();
-    let text = bare(text);
-    labels.iter().any(|label| bare(label) == text)
+    let text = text.trim_end_matches([':', ' ']).replace('\u{2019}', "'").to_lowercase();
+    labels.iter().any(|label| label.to_lowercase() == text)
 }
 
 fn excessive() -> Trouble {
@@ -268,11 +270,11 @@ fn sane(text: &str) -> Result<(), Trouble> {
             continue;
         }
         tags += 1;
-        if listed(LEAVES, name) {
+        if listed(&LEAVES, name) {
             continue;
         }
         let count = open.entry(name).or_default();
-        let format = usize::from(listed(FORMATTING, name));
+        let format = usize::from(listed(&FORMATTING, name));
         if !closing {
             *count += 1;
             depth += 1;
@@ -292,8 +294,8 @@ fn sane(text: &str) -> Result<(), Trouble> {
     Ok(())
 }
 
-fn listed(names: &str, name: &str) -> bool {
-    names.split_whitespace().any(|own| own.eq_ignore_ascii_case(name))
+fn listed(names: &[&str], name: &str) -> bool {
+    names.iter().any(|own| own.eq_ignore_ascii_case(name))
 }
 
 /// Whether the page has its last tag. Comments may follow.
