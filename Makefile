@@ -44,7 +44,7 @@ loom: cargo-there ## every interleaving of the registry's own atomics
 	@scripts/check loom
 
 .PHONY: fuzz
-fuzz: cargo-there ## throw text at the loader of breakers.yaml for a minute (ARGS=-max_total_time=3600)
+fuzz: cargo-there ## throw input at every reader, a minute each (ARGS="soap -max_total_time=3600")
 	@scripts/fuzz $(ARGS)
 
 .PHONY: deny

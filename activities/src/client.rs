@@ -11,10 +11,7 @@ mod request;
 mod settings;
 mod wire;
 
-use std::{
-    sync::{Arc, PoisonError},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use reqwest::{Url, header, redirect};
 use secrecy::ExposeSecret;
@@ -147,7 +144,12 @@ impl Client {
     /// If there is no whole answer: no connection, no answer in time, or one that breaks off or exceeds the limit.
     pub async fn send(&self, source: &Source, request: Request) -> Result<Reply, Trouble> {
         if let Wire::Script(script) = &self.wire {
-            return script.next(request.limit);
+            let reply = script.next(request.limit)?;
+            let sink = request.sink.filter(|_| reply.is_success());
+            return match sink {
+                Some(sink) => sink.take(&reply.body).map(|()| Reply { body: Vec::new(), ..reply }),
+                None => Ok(reply),
+            };
         }
         let (limit, within) = (request.limit, request.timeout.unwrap_or(source.timeout));
         let sink = request.sink.clone();
@@ -155,22 +157,25 @@ impl Client {
             let mut response = self.prepare(source, request)?.send().await.map_err(|e| lost(&e))?;
             let status = response.status().as_u16();
             let headers = std::mem::take(response.headers_mut());
-            let mut body = Vec::new();
-            let sink = sink.filter(|_| (200..300).contains(&status));
+            let mut reply = Reply { status, headers, body: Vec::new() };
+            let sink = sink.filter(|_| reply.is_success());
+            #[cfg(test)]
+            let mut copy = Vec::new();
             while let Some(chunk) = response.chunk().await.map_err(|e| lost(&e))? {
+                #[cfg(test)]
+                copy.extend_from_slice(&chunk);
                 if let Some(sink) = &sink {
-                    sink.0.lock().unwrap_or_else(PoisonError::into_inner).take(&chunk)?;
+                    sink.take(&chunk)?;
                     continue;
                 }
-                if body.len() + chunk.len() > limit {
+                if reply.body.len() + chunk.len() > limit {
                     return Err(too_long(limit));
                 }
-                body.extend_from_slice(&chunk);
+                reply.body.extend_from_slice(&chunk);
             }
-            let reply = Reply { status, headers, body };
             #[cfg(test)]
             if let Wire::Recorded(replies) = &self.wire {
-                replies.lock().expect("no panic while recording").push(reply.clone());
+                replies.lock().expect("no panic while recording").push(Reply { body: copy, ..reply.clone() });
             }
             Ok(reply)
         };

@@ -29,6 +29,12 @@ impl Reply {
         self
     }
 
+    /// True for a status that says so.
+    #[must_use]
+    pub fn is_success(&self) -> bool {
+        (200..300).contains(&self.status)
+    }
+
     /// A header, where it is text.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {

@@ -3,7 +3,7 @@
 use std::{
     borrow::Cow,
     fmt,
-    sync::{Arc, Mutex},
+    sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
@@ -46,7 +46,13 @@ pub trait Take: Send {
 
 /// Where a body goes.
 #[derive(Clone)]
-pub(super) struct Sink(pub(super) Arc<Mutex<dyn Take>>);
+pub(super) struct Sink(Arc<Mutex<dyn Take>>);
+
+impl Sink {
+    pub(super) fn take(&self, chunk: &[u8]) -> Result<(), Trouble> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take(chunk)
+    }
+}
 
 impl fmt::Debug for Sink {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -20,7 +20,7 @@ pub(crate) enum Harm {
     Cut,
     /// The rest is missing, and the format cannot tell.
     Torn,
-    /// A list or an element became an empty one, which is how a true "nothing found" looks.
+    /// A list, an object or an element became an empty one, which is how a true "nothing found" looks.
     Emptied,
     /// A text became another text: it may mean something else now, and who is to say that it does not.
     Reworded,
@@ -47,7 +47,7 @@ pub(crate) fn objection(whole: &Answer, harm: Harm, read: &Result<Answer, Troubl
         Ok(answer) => {
             let valid = |answer: &Answer| answer.facts.vat.as_ref().map(|vat| vat.valid);
             let turned = valid(whole) == Some(true) && valid(answer) == Some(false);
-            let lost = size(whole) > 0 && size(answer) == 0;
+            let lost = answer.status == Status::Complete && size(whole) > 0 && size(answer) == 0;
             match harm {
                 Harm::Emptied => None,
                 Harm::Cut | Harm::Torn | Harm::Replaced if turned => {
@@ -109,7 +109,7 @@ fn strange_json(document: Value) -> impl Iterator<Item = (Harm, Vec<u8>)> {
         (Harm::Reworded, json!("x")),
         (Harm::Replaced, json!("")),
         (Harm::Emptied, json!([])),
-        (Harm::Replaced, json!({})),
+        (Harm::Emptied, json!({})),
         (Harm::Replaced, deep),
     ];
     let places = nodes(&document);

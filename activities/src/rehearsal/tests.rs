@@ -24,7 +24,7 @@ async fn record() -> Vec<Recording> {
     let known = [simulator.env(), simulator.credentials()].concat();
     let settings = Settings::read(|name| known.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone()));
     let replies = Arc::new(Mutex::new(Vec::new()));
-    let client = Client::new(settings.expect("settings")).expect("a client");
+    let client = Client::with_names(settings.expect("settings"), Names::new(Nowhere)).expect("a client");
     let stage = Stage::new().expect("a stage");
     let mut recordings = Vec::new();
     for way in ways() {
@@ -49,7 +49,7 @@ async fn record() -> Vec<Recording> {
 }
 
 /// Bytes of an answer that are spoilt. The tests of the parsers spoil every one.
-const PLACES: usize = 200;
+const PLACES: usize = 60;
 
 fn trouble(stop: CallError<Trouble>) -> Trouble {
     match stop {
@@ -90,10 +90,40 @@ async fn every_way_is_gone() {
     let stage = Stage::new().expect("a stage");
     let mut silent = Vec::new();
     for way in ways() {
-        if stage.asked_about(&way).await.is_empty() {
+        // A copy that was made before is no way to anybody.
+        if way.by != "last_good_copy" && stage.asked_about(&way).await.is_empty() {
             silent.push(way.name());
         }
     }
-    // Closed to the public, and a copy that was made before.
-    assert_eq!(silent, ["cz_ubo.owners by cz_ubo", "eba_register.licence by last_good_copy"]);
+    assert_eq!(silent, ["cz_ubo.owners by cz_ubo"], "which is closed to the public");
+}
+
+/// Writes what healthy upstreams say where the fuzzer begins: `cargo test -p osint-activities seeds -- --ignored`.
+#[tokio::test]
+#[ignore = "writes files; for when sources have been added"]
+async fn seeds() {
+    let corpus = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus");
+    for Recording { way, replies, .. } in record().await {
+        let bodies: Vec<_> = replies.iter().map(|reply| reply.body.as_slice()).collect();
+        let text = bodies.join(&0x1e);
+        // The simulator listens on another port each time.
+        let text = String::from_utf8(text).map_or_else(|other| other.into_bytes(), |text| ported(&text).into_bytes());
+        let is_soap = text.windows(8).any(|window| window == b"Envelope");
+        let family = match text.trim_ascii_start().first() {
+            Some(b'{' | b'[') => "json",
+            Some(b'<') if is_soap => "soap",
+            Some(b'<') => "html",
+            _ => continue,
+        };
+        let name = way.name().replace(" by ", "-");
+        std::fs::create_dir_all(corpus.join(family)).expect("a folder");
+        std::fs::write(corpus.join(family).join(name), text).expect("a seed");
+    }
+}
+
+/// The text with the same port at each address of this machine.
+fn ported(text: &str) -> String {
+    let mut parts = text.split("127.0.0.1:");
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |text, part| text + "127.0.0.1:1" + part.trim_start_matches(|c: char| c.is_ascii_digit()))
 }

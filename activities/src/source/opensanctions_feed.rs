@@ -212,8 +212,10 @@ fn versions(body: &[u8]) -> Result<BTreeMap<String, String>, Trouble> {
     if !versions.is_object() {
         return Err(lacks("versions"));
     }
-    let pair = |(version, link): (&str, Node<'_>)| Some((version.to_owned(), link.text()?));
-    Ok(versions.members().filter_map(pair).collect())
+    // To pass over a version that cannot be read would be to pass over its changes.
+    let pair =
+        |(version, link): (&str, Node<'_>)| Ok((version.to_owned(), link.text().ok_or_else(|| lacks("versions"))?));
+    versions.members().map(pair).collect()
 }
 
 fn screen<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, Stop>> {
@@ -319,7 +321,7 @@ mod tests {
     fn versions_lead_to_files_of_changes() {
         let found = versions(br#"{"versions":{"2-b":"https://x/2","1-a":"https://x/1"}}"#).expect("versions");
         assert_eq!(found.into_keys().collect::<Vec<_>>(), ["1-a", "2-b"]);
-        for body in [&b"{}"[..], br#"{"versions":[]}"#, br#"{"versions":7}"#] {
+        for body in [&b"{}"[..], br#"{"versions":[]}"#, br#"{"versions":7}"#, br#"{"versions":{"1-a":null}}"#] {
             assert_eq!(versions(body).expect_err("no versions").class, Class::BadShape);
         }
     }
