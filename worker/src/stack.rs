@@ -8,7 +8,7 @@ use std::{
 use circuit_registry::CircuitRegistry;
 use osint_activities::{
     activity::Activities,
-    client::{Client, Settings},
+    client::{Client, Settings, guard::Names},
     simulator::Simulator,
 };
 
@@ -69,7 +69,7 @@ impl Stack {
     /// When the HTTP client cannot be set up.
     pub fn activities(&self, registry: &CircuitRegistry) -> Result<Activities, Exit> {
         let values: BTreeMap<_, _> = self.simulator.env().into_iter().chain(self.simulator.credentials()).collect();
-        activities(registry, |name| values.get(name).cloned())
+        activities(registry, |name| values.get(name).cloned(), Names::none())
     }
 
     /// Ends both and returns when every process and port of theirs is gone.
@@ -79,13 +79,18 @@ impl Stack {
     }
 }
 
-/// The sources' operations, set up by whoever knows the values of environment variables.
+/// The sources' operations, set up by whoever knows the values of environment variables and what names stand for.
 ///
 /// # Errors
 /// When a value cannot be used (the user's mistake), or the HTTP client cannot be set up.
-pub fn activities(registry: &CircuitRegistry, lookup: impl Fn(&str) -> Option<String>) -> Result<Activities, Exit> {
+pub fn activities(
+    registry: &CircuitRegistry,
+    lookup: impl Fn(&str) -> Option<String>,
+    names: Names,
+) -> Result<Activities, Exit> {
     let settings = Settings::read(lookup)
         .map_err(|error| Exit::user(error).hint("correct or unset the variable; `osint sources` lists them"))?;
-    let client = Client::new(settings).map_err(|error| Exit::ours(format!("TLS cannot be set up: {error}")))?;
+    let client =
+        Client::with_names(settings, names).map_err(|error| Exit::ours(format!("TLS cannot be set up: {error}")))?;
     Ok(Activities::new(registry.clone(), client))
 }

@@ -19,7 +19,7 @@ use circuit_registry::{BreakersConfig, State, temporal::Reason};
 
 use super::*;
 use crate::{
-    client::Settings,
+    client::{Settings, guard::Names},
     model::{Status, Subject},
     simulator::Simulator,
 };
@@ -59,7 +59,7 @@ impl Bench {
         let known = [simulator.env(), simulator.credentials()].concat();
         let known = |name: &str| known.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
         let settings = Settings::read(|name| known(name).filter(|_| allowed(name)));
-        let client = Client::new(settings.expect("settings")).expect("a client");
+        let client = Client::with_names(settings.expect("settings"), Names::none()).expect("a client");
         let yaml = format!("defaults: {{ fail_max: 3, reset_timeout: 30s }}\n{services}");
         let registry = CircuitRegistry::new(BreakersConfig::from_yaml(&yaml).expect("policies"));
         let activities = Activities::new(registry.clone(), client);

@@ -159,6 +159,12 @@ impl Names {
         Self(Arc::new(System))
     }
 
+    /// Nothing: for a world that is simulated, whose addresses are numbers.
+    #[must_use]
+    pub fn none() -> Self {
+        Self(Arc::new(Nowhere))
+    }
+
     /// As `resolver` does.
     #[must_use]
     pub fn new(resolver: impl Resolve + 'static) -> Self {
@@ -198,6 +204,14 @@ impl Resolve for System {
             let found: Vec<_> = tokio::net::lookup_host((name.as_str(), 0)).await?.collect();
             Ok(Box::new(found.into_iter()) as Addrs)
         })
+    }
+}
+
+struct Nowhere;
+
+impl Resolve for Nowhere {
+    fn resolve(&self, _: Name) -> Resolving {
+        Box::pin(async { Err(std::io::Error::from(std::io::ErrorKind::NotFound).into()) })
     }
 }
 
@@ -339,6 +353,7 @@ mod tests {
         assert!(Names::new(Standing(&["8.8.8.8", "10.0.0.1"])).lead_inside("example.com").await);
         assert!(!Names::new(Standing(&["8.8.8.8"])).lead_inside("example.com").await);
         assert!(!Names::new(Standing(&[])).lead_inside("example.com").await);
+        assert!(!Names::none().lead_inside("example.com").await);
     }
 
     #[test]

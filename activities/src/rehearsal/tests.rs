@@ -24,7 +24,7 @@ async fn record() -> Vec<Recording> {
     let known = [simulator.env(), simulator.credentials()].concat();
     let settings = Settings::read(|name| known.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone()));
     let replies = Arc::new(Mutex::new(Vec::new()));
-    let client = Client::with_names(settings.expect("settings"), Names::new(Nowhere)).expect("a client");
+    let client = Client::with_names(settings.expect("settings"), Names::none()).expect("a client");
     let stage = Stage::new().expect("a stage");
     let mut recordings = Vec::new();
     for way in ways() {

@@ -4,6 +4,7 @@ use std::{net::SocketAddr, time::Duration};
 
 use circuit_registry::{CircuitRegistry, store};
 use clap::Args;
+use osint_activities::client::guard::Names;
 
 use super::{
     Thresholds,
@@ -69,7 +70,7 @@ impl WorkerCommand {
         let store = store::open(&self.store).map_err(|error| Exit::user(format!("--store (OSINT_STORE): {error}")))?;
         let registry = CircuitRegistry::builder().config(thresholds.config).store(store).build();
         let _ = CircuitRegistry::set_global(registry.clone());
-        let activities = activities(&registry, |name| std::env::var(name).ok())?;
+        let activities = activities(&registry, |name| std::env::var(name).ok(), Names::of_system())?;
         if self.print_config {
             return effective(&self.given, &self.target, thresholds.file.as_deref())?.print(self.json);
         }

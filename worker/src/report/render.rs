@@ -121,8 +121,17 @@ fn finding_row(finding: &Finding) -> Vec<(String, Option<Colour>)> {
         (finding.status.to_string(), Some(Colour::Of(finding.status))),
         (time, None),
         (attempts, None),
-        (finding.reason.clone().unwrap_or_default(), None),
+        (reason(finding), None),
     ]
+}
+
+/// Why, and where to find what has been started and paid for.
+fn reason(finding: &Finding) -> String {
+    let job = finding.job.as_ref().map(|job| match finding.retry_at {
+        Some(at) if finding.status == Status::Pending => format!("job {}, to be collected from {at:.0}", job.id),
+        _ => format!("job {}", job.id),
+    });
+    finding.reason.iter().cloned().chain(job).collect::<Vec<_>>().join("; ")
 }
 
 /// A report as a page: who, the findings, the coverage, the breakers.

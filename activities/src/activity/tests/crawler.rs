@@ -5,7 +5,6 @@ use std::net::SocketAddr;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
 use super::*;
-use crate::client::guard::Names;
 
 fn of_website(website: &str) -> Subject {
     Subject { website: Some(website.to_owned()), ..equinor() }
