@@ -8,7 +8,8 @@ use std::sync::Arc;
 use circuit_registry::CircuitRegistry;
 use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize};
-use temporalio_common::ActivityDefinition;
+use temporalio_client::{ActivityIdentifier, AsyncActivityHandle, RpcOptions, errors::AsyncActivityError};
+use temporalio_common::{ActivityDefinition, protos::TaskToken};
 use temporalio_sdk::activities::{
     ActivityContext, ActivityDefinitions, ActivityError, ActivityImplementer, ExecutableActivity,
 };
@@ -75,21 +76,29 @@ impl Activities {
             }
             _ => {}
         }
-        let leave = async |trace: Trace| {
-            if let Err(error) = ctx.record_heartbeat(trace).await {
+        let starts = starts && ask.job.is_none();
+        let left = async |trace: Trace| {
+            if let Err(error) = leave(ctx, trace).await {
                 tracing::warn!(%error, "an attempt could not leave a trace");
             }
         };
-        let keeper = |job: Job| -> BoxFuture<'_, ()> { Box::pin(leave(Trace::Started(job))) };
-        if starts && ask.job.is_none() {
-            leave(Trace::Asking).await;
+        let keeper = |job: Job| -> BoxFuture<'_, ()> { Box::pin(left(Trace::Started(job))) };
+        if starts {
+            leave(ctx, Trace::Asking).await?; // or nothing is asked
         }
         let finding = self.investigate(entry, &ask, chance, Some(&keeper)).await;
-        if finding.is_err() && starts && ask.job.is_none() {
-            leave(Trace::Over).await; // travels with the failure
+        if starts && finding.is_err() {
+            left(Trace::Over).await;
         }
         finding.map_err(|failed| ActivityError::application(failed.failure(chance)))
     }
+}
+
+/// Leaves a trace with the server, and returns when it is there. The SDK's own heartbeats are sent some time later.
+async fn leave(ctx: &ActivityContext, trace: Trace) -> Result<(), AsyncActivityError> {
+    let token = TaskToken::from(ctx.info().task_token.clone());
+    let activity = AsyncActivityHandle::new(ctx.client(), ActivityIdentifier::TaskToken(token));
+    activity.heartbeat(Some(trace), RpcOptions::default()).await.map(drop)
 }
 
 /// What an attempt at a billed operation leaves behind, for the case that it does not live to tell.

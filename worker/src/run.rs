@@ -27,10 +27,6 @@ use crate::{
 /// The task queue of workflows and activities, unless told otherwise.
 pub const TASK_QUEUE: &str = "osint";
 
-/// The longest that the SDK may hold back what an attempt leaves behind, for the case that the worker is killed. Heartbeats are
-/// sent for nothing else here, so there are few.
-const TRACES: Duration = Duration::from_millis(100);
-
 /// Beyond the grace period, tasks are given up: the server will hand them to another worker.
 const HARD_STOP: Duration = Duration::from_secs(5);
 
@@ -102,7 +98,6 @@ where
         .register_activities(activities)
         .register_activities(Desk::new(registry))
         .graceful_shutdown_period(settings.grace)
-        .default_heartbeat_throttle_interval(TRACES)
         .register_workflow::<InvestigationWorkflow>()
         .map_err(|error| cannot(&error))?
         .build();

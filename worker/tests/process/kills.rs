@@ -1,4 +1,5 @@
-//! Killed without a word, at random points, again and again: every investigation still ends with a report.
+//! Killed without a word, at random points, again and again: every investigation still ends with a report, and nothing is
+//! charged twice.
 
 use std::{collections::hash_map::RandomState, hash::BuildHasher, time::Duration};
 
@@ -28,6 +29,14 @@ async fn every_investigation_survives_twenty_kills() {
     for (report, investigation) in reports.iter().zip(&investigations) {
         let report = report.as_ref().unwrap_or_else(|error| panic!("{}: {error}", investigation.id()));
         assert_eq!(Ok(report.findings.len()), questions, "{} has lost findings", investigation.id());
+    }
+    // Each investigation asks each of these once, and whoever was killed in between may have been charged for it.
+    for (source, billed) in
+        [("tavily", "search"), ("brightdata_enrichment", "trigger"), ("brightdata_person", "trigger")]
+    {
+        let calls = site.stack.simulator.calls(source).unwrap();
+        let charged = calls.operations.get(billed).copied().unwrap_or_default();
+        assert!(charged <= KILLS, "{source} was charged {charged} times for {KILLS} questions");
     }
     drop(last);
     site.stop().await;
