@@ -37,15 +37,16 @@ impl Drop for Worker {
     }
 }
 
-/// What the attempts at an activity have left with the server.
-async fn traces(client: &Client, id: &str) -> String {
+/// What the attempts at an operation have left with the server.
+async fn trace(client: &Client, id: &str, operation: &str) -> String {
     let request = DescribeWorkflowExecutionRequest {
         namespace: client.namespace(),
         execution: Some(WorkflowExecution { workflow_id: id.to_owned(), run_id: String::new() }),
     };
     let described = client.connection().workflow_service().describe_workflow_execution(request.into_request()).await;
     let pending = described.map(|described| described.into_inner().pending_activities).unwrap_or_default();
-    let payloads = pending.into_iter().filter_map(|activity| activity.heartbeat_details).flat_map(|it| it.payloads);
+    let ours = pending.into_iter().filter(|it| it.activity_type.as_ref().is_some_and(|it| it.name == operation));
+    let payloads = ours.filter_map(|activity| activity.heartbeat_details).flat_map(|it| it.payloads);
     payloads.map(|payload| String::from_utf8_lossy(&payload.data).into_owned()).collect::<Vec<_>>().join(" ")
 }
 
@@ -65,11 +66,12 @@ async fn a_worker_killed_in_the_middle_of_a_billed_call_is_not_billed_twice() ->
     let investigation = Investigation::start(&client, QUEUE, subject).await?;
     let limit = Instant::now() + Duration::from_secs(60);
     loop {
-        let left = traces(&client, investigation.id()).await;
-        if left.contains("started") && left.contains("asking") {
+        let job = trace(&client, investigation.id(), "brightdata_enrichment.company").await;
+        let search = trace(&client, investigation.id(), "tavily.adverse_media").await;
+        if job.contains("started") && search.contains("asking") {
             break;
         }
-        assert!(Instant::now() < limit, "the attempts have left nothing but {left:?}");
+        assert!(Instant::now() < limit, "the attempts have left nothing but {job:?} and {search:?}");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     drop(first);

@@ -130,6 +130,7 @@ mod tests {
             address: Some("Forusbeen 50, 4035 Stavanger".into()),
             website: Some("https://www.equinor.com".into()),
             persons: vec!["Ola Eksempel".into()],
+            lei: Some("OW6OFBNCKXC4US5C7523".into()),
             ..Subject::new("NO".parse().expect("a country"))
         };
         plan(subject, operations())

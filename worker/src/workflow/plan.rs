@@ -5,7 +5,8 @@
 
 use osint_activities::{
     catalog::{Applies, Countries, Entry, operation},
-    model::{Address, Company, Finding, Status, Subject, SubjectError},
+    identifiers::Kind,
+    model::{Address, Company, Country, Finding, Status, Subject, SubjectError},
 };
 use serde::{Deserialize, Serialize};
 
@@ -129,7 +130,14 @@ fn representatives(registers: &[&Finding], subject: &Subject) -> Vec<String> {
 fn is(company: &Company, subject: &Subject) -> bool {
     let same = |ours: &Option<String>, theirs: &Option<String>| ours.is_some() && ours == theirs;
     let country = company.country.as_deref().is_none_or(|country| country == subject.country.as_str());
-    same(&subject.lei, &company.lei) || same(&subject.vat, &company.vat) || (country && same(&subject.id, &company.id))
+    let id = company.id.as_deref().map(|id| number(subject.country, id));
+    same(&subject.lei, &company.lei) || same(&subject.vat, &company.vat) || (country && same(&subject.id, &id))
+}
+
+/// A register number as a subject writes it. Others write the same number with spaces or a prefix.
+fn number(country: Country, id: &str) -> String {
+    let read = Kind::of_register(country).and_then(|kind| kind.read(id).ok());
+    read.map_or_else(|| id.to_owned(), |read| read.as_str().to_owned())
 }
 
 fn on_one_line(address: &Address) -> Option<String> {
@@ -208,6 +216,16 @@ mod tests {
         assert!(names(&second.questions).contains(&"opensanctions.match"));
         let twice = names(&first.questions).into_iter().filter(|name| names(&second.questions).contains(name)).count();
         assert_eq!(twice, 0, "a question was asked in both rounds");
+    }
+
+    #[test]
+    fn a_number_is_the_same_however_it_is_written() {
+        let first = plan(norwegian(), operations());
+        let lei = Some("OW6OFBNCKXC4US5C7523".to_owned());
+        let spaced = |id: &str| Company { id: Some(id.into()), lei: lei.clone(), ..equinor("EQUINOR ASA") };
+        let learnt = |id: &str| plan_further(&first, &[record("gleif.record", spaced(id))], operations()).subject.lei;
+        assert_eq!(learnt("923 609 016"), lei);
+        assert_eq!(learnt("923 609 017"), None);
     }
 
     #[test]
