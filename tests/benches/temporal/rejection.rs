@@ -15,8 +15,8 @@ use temporalio_sdk::{Runtime, runtime::RuntimeOptions};
 
 use crate::Figure;
 
-const WORKFLOWS: u32 = 20;
-const REFUSALS: u32 = 200;
+const WORKFLOWS: u32 = 10;
+const REFUSALS: u32 = 150;
 
 /// Bounds of the histogram, in seconds.
 const BOUNDS: [f64; 13] =
