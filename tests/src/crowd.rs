@@ -84,23 +84,23 @@ async fn branch(ctx: &WorkflowContext<FanOut>, n: u32, size: Size) -> Result<u32
         let once = RetryPolicy::builder().maximum_attempts(3).initial_interval(Duration::from_millis(50)).build();
         ActivityOptions::with_start_to_close_timeout(Duration::from_secs(30)).retry_policy(once).build()
     };
-    if n % size.refused_every == 0 {
+    if n.is_multiple_of(size.refused_every) {
         return match ctx.execute_activity(Crowd::refused, n, options()).await {
             Err(error) if Degradation::from_activity_error(&error).is_some_and(|it| it.reason == Reason::Open) => Ok(0),
             other => other,
         };
     }
     let double = ctx.execute_activity(Crowd::double, n, options()).await?;
-    if n % 2 == 0 { Ok(double) } else { ctx.execute_activity(Crowd::double, double, options()).await }
+    if n.is_multiple_of(2) { Ok(double) } else { ctx.execute_activity(Crowd::double, double, options()).await }
 }
 
 /// What [`FanOut`] returns.
 #[must_use]
 pub fn expected(size: Size) -> Vec<u32> {
-    let number = |n| {
-        if n % size.refused_every == 0 {
+    let number = |n: u32| {
+        if n.is_multiple_of(size.refused_every) {
             0
-        } else if n % 2 == 0 {
+        } else if n.is_multiple_of(2) {
             n * 2
         } else {
             n * 4

@@ -7,7 +7,7 @@
 //! Time on the wall is what was promised, and on a machine that does other things it says little. So the time that this
 //! process spent on processors is measured beside it: a worker that needs a hundredth more of that does a hundredth less.
 
-use std::{fs, time::Instant};
+use std::fs;
 
 use circuit_registry::{BreakersConfig, CircuitRegistry, temporal::CircuitInterceptor};
 use futures::future::try_join_all;
@@ -21,6 +21,7 @@ use osint_worker::{
 };
 use temporalio_client::Client;
 use temporalio_sdk::{Runtime, Worker, WorkerOptions};
+use tokio::time::Instant;
 
 use crate::Figure;
 

@@ -3,7 +3,7 @@
 //! The figure is the SDK's own: core starts its clock when it hands the activity to the worker, and stops it when the worker hands
 //! back the completion. The refusal lies in between, so this is more than the time from the refusal to the completion.
 
-use std::{collections::HashMap, net::SocketAddr, sync::Arc};
+use std::{collections::HashMap, net::SocketAddr, sync::Arc, time::Duration};
 
 use osint_tests::crowd::{Size, fan_out, with_worker};
 use temporalio_client::Client;
@@ -46,7 +46,8 @@ pub async fn measure(client: &Client) -> anyhow::Result<Figure> {
         Ok(())
     };
     with_worker(&runtime, client, "refusals", 100, script).await?;
-    let page = reqwest::get(format!("http://{}/metrics", exporter.bound_addr)).await?.text().await?;
+    let http = reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(10)).build()?;
+    let page = http.get(format!("http://{}/metrics", exporter.bound_addr)).send().await?.text().await?;
     exporter.abort_handle.abort();
 
     let buckets = buckets(&page);

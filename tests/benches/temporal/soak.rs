@@ -56,7 +56,7 @@ pub async fn measure(client: &Client) -> anyhow::Result<Figure> {
 
 /// Activities of one workflow.
 fn activities(size: Size) -> u32 {
-    let of = |n: u32| if n % size.refused_every != 0 && n % 2 != 0 { 2 } else { 1 };
+    let of = |n: u32| if !n.is_multiple_of(size.refused_every) && !n.is_multiple_of(2) { 2 } else { 1 };
     (0..size.branches).map(of).sum()
 }
 
