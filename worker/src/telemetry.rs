@@ -32,9 +32,20 @@ pub enum LogFormat {
     Json,
 }
 
-/// Starts the log on standard error. `RUST_LOG` wins over `default`, which has `tracing-subscriber`'s filter syntax.
+/// Libraries that log what passes through them: the text of pages, in which people are named, and addresses with what was
+/// asked. They have a say when something is wrong, however much is logged otherwise.
+const TALKATIVE: [&str; 4] = ["html5ever", "markup5ever", "selectors", "reqwest"];
+
+/// The same filter, with nothing personal let through.
+fn discreet(filter: EnvFilter) -> EnvFilter {
+    let directives = TALKATIVE.iter().filter_map(|library| format!("{library}=warn").parse().ok());
+    directives.fold(filter, EnvFilter::add_directive)
+}
+
+/// Starts the log on standard error. `RUST_LOG` wins over `default`, which has `tracing-subscriber`'s filter syntax; neither
+/// makes it name people.
 pub fn init_log(default: &str, format: LogFormat) {
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(default));
+    let filter = discreet(EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(default)));
     let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
     // A second call in the same process keeps the first log, which is what tests want.
     let _ = match format {
@@ -128,5 +139,20 @@ mod tests {
             temporal_other{poller_type=\"activity_task\"} 9\n";
         assert_eq!((polls(page, "workflow_task"), polls(page, "activity_task"), polls(page, "nexus_task")), (5, 5, 0));
         assert_eq!(polls("", "activity_task"), 0);
+    }
+
+    #[test]
+    fn whoever_asks_for_everything_is_told_nothing_personal() {
+        let log = Arc::new(std::sync::Mutex::new(Vec::new()));
+        let filter = discreet(EnvFilter::new("trace"));
+        let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(log.clone());
+        tracing::subscriber::with_default(builder.finish(), || {
+            tracing::debug!(target: "html5ever::tree_builder", "processing Jane Example");
+            tracing::debug!(target: "reqwest::redirect", "redirecting to /companies/Jane");
+            tracing::warn!(target: "reqwest::connect", "something is wrong");
+            tracing::trace!(target: "osint_activities", "asked");
+        });
+        let log = String::from_utf8(log.lock().expect("a log").clone()).expect("text");
+        assert!(!log.contains("Jane") && log.contains("something is wrong") && log.contains("asked"), "{log}");
     }
 }

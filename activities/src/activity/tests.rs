@@ -12,6 +12,7 @@ mod pages;
 mod peppol;
 mod registers;
 mod scenarios;
+mod stand_ins;
 
 use std::time::Duration;
 

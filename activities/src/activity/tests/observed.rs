@@ -54,7 +54,7 @@ pub(super) async fn observe(bench: &Bench, entry: Entry, ask: &Ask, patience: Du
     (outcome, heard)
 }
 
-fn heard(view: &BreakerView) -> Heard {
+pub(super) fn heard(view: &BreakerView) -> Heard {
     match (view.state, view.consecutive_failures) {
         (State::Open, _) => Heard::Stay,
         (_, 0) => Heard::Nothing,
