@@ -46,10 +46,12 @@ fn a_subject_that_cannot_be_right_is_the_users_mistake() {
     let investigate = |arguments: &[&str], words: &[&str]| fails(&[&["investigate"], arguments].concat(), 2, words);
     investigate(&["--country", "ZZ", "--id", "1"], &["ZZ", "such as NO"]);
     investigate(&["--country", "", "--id", "1"], &["country"]);
-    investigate(&["--country", "NO", "--id", "923609017"], &["checksum", "923"]);
+    investigate(&["--country", "NO", "--id", "923609017"], &["checksum", "923", "--as-written"]);
     investigate(&["--country", "NO", "--id", "12345"], &["expected 9 digits"]);
     investigate(&["--country", "NO", "--id", "; drop table"], &["expected 9 digits"]);
     investigate(&["--country", "NO", "--id", "923609016", "--lei", "5493001KJTIIGC8Y1R13"], &["checksum"]);
+    investigate(&["--country", "NO", "--vat", "NO988077918MVA", "--as-written"], &["checksum"]);
+    investigate(&["--country", "NO", "--id", "12345", "--as-written"], &["expected 9 digits"]);
     investigate(&["--country", "NO", "--vat", "CZ1"], &["error:"]);
     investigate(&["--country", "NO"], &["empty", "registration number"]);
     investigate(&["--country", "NO", "--name", "   "], &["empty"]);

@@ -31,6 +31,9 @@ pub struct Subject {
     /// Names of persons who act for it; at most [`Subject::PERSONS`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub persons: Vec<String>,
+    /// The numbers are meant as they are written, also where their check digits are wrong: old registers contain such numbers.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub as_written: bool,
 }
 
 /// A subject that cannot be investigated as it stands; the text says what to change.
@@ -59,7 +62,8 @@ impl Subject {
     /// A subject of which only the country is known; fill in the fields that are.
     #[must_use]
     pub const fn new(country: Country) -> Self {
-        Self { country, id: None, name: None, lei: None, vat: None, address: None, website: None, persons: Vec::new() }
+        let (id, name, lei, vat, address, website) = (None, None, None, None, None, None);
+        Self { country, id, name, lei, vat, address, website, persons: Vec::new(), as_written: false }
     }
 
     /// The same with every identifier in its normal form and blank fields removed. Numbers whose checksum fails are kept
@@ -99,6 +103,7 @@ impl Subject {
             address: filled(self.address),
             website: filled(self.website),
             persons: named(self.persons),
+            as_written: self.as_written,
         };
         if [&subject.id, &subject.name, &subject.lei, &subject.vat].into_iter().all(Option::is_none) {
             return Err(SubjectError::Empty);

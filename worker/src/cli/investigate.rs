@@ -3,7 +3,10 @@
 use std::io::stderr;
 
 use clap::Args;
-use osint_activities::model::Subject;
+use osint_activities::{
+    identifiers::IdentifierError,
+    model::{Subject, SubjectError},
+};
 
 use super::say;
 use crate::{
@@ -12,7 +15,7 @@ use crate::{
     report::{Paint, step},
     run::TASK_QUEUE,
     starter::{Investigation, require_worker},
-    workflow::admit,
+    workflow::{admit, warnings},
 };
 
 /// Arguments of `osint investigate`.
@@ -64,15 +67,24 @@ pub(super) struct SubjectArgs {
     /// Person who acts for the company; may be given several times
     #[arg(long = "person", value_name = "NAME")]
     persons: Vec<String>,
+    /// Ask about a number even though its check digits are wrong, if the register that issues such numbers is asked
+    #[arg(long)]
+    as_written: bool,
 }
 
 impl SubjectArgs {
     /// The subject in the form in which sources are asked about it.
     fn subject(self) -> Result<Subject, Exit> {
         let country = self.country.parse().map_err(Exit::user)?;
-        let Self { id, name, lei, vat, postal_address: address, website, persons, .. } = self;
-        let subject = Subject { id, name, lei, vat, address, website, persons, ..Subject::new(country) };
-        admit(subject).map_err(|error| Exit::user(error).hint("see `osint investigate --help` for what to give"))
+        let Self { id, name, lei, vat, postal_address: address, website, persons, as_written, .. } = self;
+        let subject = Subject { id, name, lei, vat, address, website, persons, as_written, ..Subject::new(country) };
+        let subject = admit(subject).map_err(|error| {
+            let mistyped = matches!(error, SubjectError::Identifier(IdentifierError::Checksum { .. }));
+            let insist = if mistyped && !as_written { "; if the number is right, add --as-written" } else { "" };
+            Exit::user(error).hint(format!("see `osint investigate --help` for what to give{insist}"))
+        })?;
+        warnings(&subject).iter().for_each(|warning| say(format_args!("warning: {warning}")));
+        Ok(subject)
     }
 }
 

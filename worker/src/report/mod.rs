@@ -11,7 +11,7 @@ use serde_json::Value;
 pub use coverage::{Coverage, Gap};
 pub use render::{Paint, Table, breakers, page, step};
 
-use crate::workflow::{Plan, Wanting};
+use crate::workflow::{Plan, Wanting, warnings};
 
 /// How complete an investigation is as a whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,6 +36,9 @@ pub struct Report {
     pub status: Overall,
     /// What was asked, what answered, and what each gap means.
     pub coverage: Coverage,
+    /// What is doubtful about the subject's own numbers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
     /// One per operation of the catalog: those that were asked in the order of the plan, then those that do not apply.
     pub findings: Vec<Finding>,
     /// The breakers of the sources that were asked, as they were at the end.
@@ -70,7 +73,9 @@ impl Report {
             Finding::new(&question.source, &question.operation, Status::NotApplicable).because(why)
         }));
         findings.extend(plan.aside);
-        Self { investigation_id: id.to_owned(), subject: plan.subject, status, coverage, findings, breakers }
+        let (investigation_id, subject) = (id.to_owned(), plan.subject);
+        let warnings = warnings(&subject);
+        Self { investigation_id, subject, status, coverage, warnings, findings, breakers }
     }
 
     /// The report as the document of `--json`. Every finding has the same keys there, `null` where it has nothing to say, so

@@ -150,6 +150,9 @@ pub fn page(report: &Report, paint: Paint) -> String {
         let _ = writeln!(out, "{}", paint.dim(&wrapped(&format!("not applicable: {}", aside.join(", ")))));
     }
     let _ = writeln!(out, "\n{}", wrapped(&report.coverage.statement));
+    for warning in &report.warnings {
+        let _ = writeln!(out, "  - warning: {warning}");
+    }
     for gap in report.coverage.gaps.iter().chain(&report.coverage.not_asked) {
         let _ = writeln!(out, "  - {}: {}", gap.operation, gap.means);
     }

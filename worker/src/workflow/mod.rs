@@ -11,4 +11,4 @@ pub mod plan;
 
 pub use desk::{Concern, Desk, Round};
 pub use investigation::{InvestigationWorkflow, Step};
-pub use plan::{Plan, Question, Wanting, admit, plan, plan_further};
+pub use plan::{Plan, Question, Wanting, admit, plan, plan_further, warnings};

@@ -4,8 +4,8 @@
 //! are two rounds: what applies to the subject as given, and then what applies to it as the registers describe it.
 
 use osint_activities::{
-    catalog::{Applies, Countries, Entry, operation},
-    identifiers::Kind,
+    catalog::{Applies, Countries, Entry, Need, operation, operations},
+    identifiers::{IdentifierError, Kind},
     model::{Address, Company, Country, Finding, Status, Subject, SubjectError},
 };
 use serde::{Deserialize, Serialize};
@@ -46,16 +46,41 @@ pub struct Plan {
 }
 
 /// The subject in the form in which sources are asked about it. Nobody is asked about a number that cannot be right: the
-/// answer would be "not found", and would be believed.
+/// answer would be "not found", and would be believed. Where the user insists on a number, and the register that issues such
+/// numbers is among those asked, its wrong check digits are a [warning](warnings) instead.
 ///
 /// # Errors
 /// If the subject is empty, or one of its numbers is malformed or fails its checksum.
 pub fn admit(subject: Subject) -> Result<Subject, SubjectError> {
     let (subject, doubts) = subject.normalised()?;
-    match doubts.into_iter().next() {
+    let refused = doubts.into_iter().find(|doubt| !(subject.as_written && is_settled_by_a_register(&subject, doubt)));
+    match refused {
         Some(doubt) => Err(doubt.into()),
         None => Ok(subject),
     }
+}
+
+/// What the reader of a report has to know about the numbers of a subject that was [admitted](admit).
+#[must_use]
+pub fn warnings(subject: &Subject) -> Vec<String> {
+    let doubts = subject.clone().normalised().map(|(_, doubts)| doubts).unwrap_or_default();
+    doubts.iter().map(|doubt| format!("{doubt}. It was asked about as written; \"not found\" proves nothing")).collect()
+}
+
+/// Whether a source that is asked keeps the register from which such a number comes.
+fn is_settled_by_a_register(subject: &Subject, doubt: &IdentifierError) -> bool {
+    let IdentifierError::Checksum { identifier, .. } = doubt else { return false };
+    let kind = identifier.kind();
+    let need = match kind {
+        Kind::Lei => return true, // GLEIF is asked about companies of any country
+        _ if Kind::of_register(subject.country) == Some(kind) => Need::Id,
+        _ => Need::Vat,
+    };
+    // A source that may be asked by name as well is a collection of others' registers.
+    operations().iter().map(|entry| entry.operation).any(|operation| {
+        let numbered = operation.needs.contains(&need) && !operation.needs.contains(&Need::Name);
+        operation.countries != Countries::Any && operation.countries.cover(subject) && numbered
+    })
 }
 
 /// Plans the first round of an investigation of `subject` over the operations of `catalog`.
@@ -112,8 +137,9 @@ fn learn(mut subject: Subject, findings: &[Finding]) -> Subject {
         subject.address = subject.address.or_else(|| company.address.as_ref().and_then(on_one_line));
     }
     // What a register wrote in another form than ours would be refused by the next one: then the given form is better.
+    let doubted = warnings(&given).len();
     match subject.normalised() {
-        Ok((subject, doubts)) if doubts.is_empty() => subject,
+        Ok((subject, doubts)) if doubts.len() == doubted => subject,
         _ => given,
     }
 }
@@ -149,10 +175,7 @@ fn on_one_line(address: &Address) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use osint_activities::{
-        catalog::operations,
-        model::{Facts, Officer},
-    };
+    use osint_activities::model::{Facts, Officer};
 
     use super::*;
 
@@ -186,6 +209,47 @@ mod tests {
         for id in ["923609017", "92360901", "abc", " "] {
             assert!(with(id).is_err(), "{id:?} was accepted");
         }
+    }
+
+    #[test]
+    fn wrong_check_digits_are_a_warning_where_a_register_settles_the_matter() {
+        let with = |country: &str, id: &str, lei: &str, vat: &str| {
+            let known = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
+            let given = Subject { id: known(id), lei: known(lei), vat: known(vat), ..subject(country) };
+            assert!(admit(given.clone()).is_err(), "{given:?} is not what the user insisted on");
+            admit(Subject { as_written: true, ..given })
+        };
+        let settled = [
+            ("NO", "988077918", "", ""),
+            ("BE", "0431150351", "", ""),
+            ("CZ", "12345678", "", ""),
+            ("FR", "404833047", "", ""),
+            ("DK", "13585627", "", ""),
+            ("FI", "0116754-4", "", ""),
+            ("RO", "18547291", "", ""),
+            ("CH", "CHE-100.155.213", "", ""),
+            ("EE", "12345679", "", ""),
+            ("US", "", "213800LBDB8WB3QGVN21", ""),
+            ("NL", "", "", "NL123456789B90"),
+            ("DE", "", "", "DE136695978"),
+        ];
+        for (country, id, lei, vat) in settled {
+            let admitted = with(country, id, lei, vat).unwrap_or_else(|error| panic!("{country} {id}: {error}"));
+            assert!(warnings(&admitted).iter().all(|text| text.contains("fails its checksum")), "{country}");
+            assert_eq!(warnings(&admitted).len(), 1, "{country}");
+        }
+        assert!(with("NO", "923609016", "", "NO988077918MVA").is_err(), "no register of VAT numbers is asked there");
+        assert!(with("NO", "98807791", "", "").is_err(), "nobody writes such numbers");
+        assert!(warnings(&norwegian()).is_empty());
+    }
+
+    #[test]
+    fn a_doubtful_number_does_not_keep_a_register_from_teaching() {
+        let doubtful = Subject { id: Some("923609017".into()), as_written: true, ..subject("NO") };
+        let first = plan(doubtful, operations());
+        let company = Company { id: Some("923609017".into()), ..equinor("EQUINOR ASA") };
+        let second = plan_further(&first, &[record("no_brreg.entity", company)], operations());
+        assert_eq!(second.subject.name.as_deref(), Some("EQUINOR ASA"));
     }
 
     #[test]
