@@ -1,6 +1,7 @@
 //! The engine against the simulator: real sockets, real breakers, no workflow.
 
 mod crawler;
+mod discretion;
 mod eba_register;
 mod jobs;
 mod kept;
