@@ -9,7 +9,7 @@ use crate::{
     client::Request,
     flow::{Answer, Flow},
     model::{Accounts, Address, Company, Facts, Officer, Standing, Subject},
-    parse::json::{self, Node},
+    parse::json::{self, Node, lacks},
 };
 
 /// The row.
@@ -29,6 +29,13 @@ pub static SOURCE: Source = Source {
             name: "no_brreg.entity",
             answers: "the register entry",
             flow: Flow::Single { request: |s| asking("/enhetsregisteret/api/enheter", s, None), parse: entity },
+            ..NORWEGIAN
+        },
+        Operation {
+            name: "no_brreg.search",
+            answers: "companies of that name",
+            needs: &[Need::Name],
+            flow: Flow::Single { request: by_name, parse: hits },
             ..NORWEGIAN
         },
         Operation {
@@ -70,9 +77,32 @@ fn asking(path: &'static str, subject: &Subject, tail: Option<&str>) -> Option<R
     })
 }
 
-fn entity(body: &[u8]) -> Result<Answer, Trouble> {
+fn by_name(subject: &Subject) -> Option<Request> {
+    let search = Request::get("/enhetsregisteret/api/enheter").query("navn", subject.name.as_deref()?);
+    Some(search.query("size", "20"))
+}
+
+/// Reads a search. One without hits has no list at all, and says so in its count.
+fn hits(body: &[u8]) -> Result<Answer, Trouble> {
     let document = json::parse(body)?;
-    let entity = Node::root(&document);
+    let found = Node::root(&document);
+    if !found.get("_embedded").exists() && found.at("page.totalElements").count() == Some(0) {
+        return Err(Trouble::not_found("knows no company of that name"));
+    }
+    let entities = found.require("_embedded")?.require_list("enheter")?;
+    let companies = entities.into_iter().map(company).collect::<Result<Vec<_>, _>>()?;
+    if companies.is_empty() {
+        return Err(lacks("enheter"));
+    }
+    Ok(Facts { companies, ..Facts::default() }.into())
+}
+
+fn entity(body: &[u8]) -> Result<Answer, Trouble> {
+    let company = company(Node::root(&json::parse(body)?))?;
+    Ok(Facts { companies: vec![company], ..Facts::default() }.into())
+}
+
+fn company(entity: Node<'_>) -> Result<Company, Trouble> {
     let text = |path: &str| entity.at(path).text();
     let set = |name: &str| entity.get(name).flag() == Some(true);
     let deleted = text("slettedato");
@@ -91,7 +121,7 @@ fn entity(body: &[u8]) -> Result<Answer, Trouble> {
     ];
     let address = entity.get("forretningsadresse");
     let activities = ["naeringskode1", "naeringskode2", "naeringskode3"].map(|code| entity.get(code)).into_iter();
-    let company = Company {
+    Ok(Company {
         id: Some(entity.require_text("organisasjonsnummer")?),
         name: Some(entity.require_text("navn")?),
         country: Some("NO".to_owned()),
@@ -118,8 +148,7 @@ fn entity(body: &[u8]) -> Result<Answer, Trouble> {
             })
             .collect(),
         ..Company::default()
-    };
-    Ok(Facts { companies: vec![company], ..Facts::default() }.into())
+    })
 }
 
 fn labelled(code: Node<'_>) -> Option<String> {
@@ -199,6 +228,20 @@ mod tests {
         assert!(company.employees.is_some() && company.activities[0].starts_with("06.100"));
         assert_eq!(entity(DELETED).expect("an entity").facts.companies[0].standing, Standing::Ceased);
         torture("no_brreg.entity", entity, ENTITY);
+    }
+
+    #[test]
+    fn a_search_without_hits_has_no_list_and_one_that_lost_it_is_no_answer() {
+        let one = std::str::from_utf8(ENTITY).expect("a text");
+        let found = format!(r#"{{"_embedded":{{"enheter":[{one}]}},"page":{{"totalElements":1}}}}"#);
+        let read = hits(found.as_bytes()).expect("a hit").facts.companies;
+        assert_eq!((read.len(), read[0].id.as_deref()), (1, Some("923609016")));
+        assert_eq!(hits(br#"{"page":{"totalElements":0}}"#).expect_err("none").class, Class::NotFound);
+        for lost in [r#"{"page":{"totalElements":1}}"#, "{}", r#"{"_embedded":{}}"#, r#"{"_embedded":{"enheter":[]}}"#]
+        {
+            assert_eq!(hits(lost.as_bytes()).expect_err("no list").class, Class::BadShape, "{lost}");
+        }
+        torture("no_brreg.search", hits, found.as_bytes());
     }
 
     #[test]
