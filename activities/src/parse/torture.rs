@@ -200,7 +200,7 @@ fn strange_xml(document: Element) -> impl Iterator<Item = (Harm, Vec<u8>)> {
             document.write(&mut text, &mut (place + 1), stranger);
             (harm, text.into_bytes())
         };
-        let deep = format!("{}{}", "<a>".repeat(100), "</a>".repeat(100));
+        let deep = format!("{}{}", "<x>".repeat(100), "</x>".repeat(100));
         [
             (Harm::Reworded, "x"),
             (Harm::Reworded, "-1"),
