@@ -131,7 +131,8 @@ impl Activities {
                 }
             }
             if let Some(kept) = kept(stale).await {
-                let finding = blank(Status::Cached).because(format!("{text}; an earlier answer stands in"));
+                let date = kept.date().strftime("%Y-%m-%d");
+                let finding = blank(Status::Cached).because(format!("{text}; the earlier answer of {date} stands in"));
                 let retry_at = retry_in.and_then(|wait| Timestamp::now().checked_add(wait).ok());
                 return Ok(measured(Finding { as_of: Some(kept.date()), data: Some(kept.facts), retry_at, ..finding }));
             }

@@ -42,6 +42,8 @@ pub struct Place {
     copy: Option<Copy>,
     /// When the source last confirmed that the copy is its newest edition.
     checked: Option<Timestamp>,
+    /// The source's own mark of the announcement that was confirmed.
+    mark: Option<String>,
     path: Option<PathBuf>,
     /// The folder has been looked into.
     opened: bool,
@@ -92,14 +94,26 @@ impl Place {
         self.copy.is_some() && age.is_some_and(|age| Duration::try_from(age).is_ok_and(|age| age <= time))
     }
 
+    /// What to ask with whether the announcement of the copy still stands; nothing without a copy.
+    #[must_use]
+    pub fn mark(&self) -> Option<&str> {
+        self.mark.as_deref().filter(|_| self.copy.is_some())
+    }
+
     /// The source has confirmed that the copy is its newest edition.
     pub const fn confirm(&mut self, now: Timestamp) {
         self.checked = Some(now);
     }
 
+    /// The mark of the announcement that led to the copy.
+    pub fn marked(&mut self, mark: Option<String>) {
+        self.mark = mark;
+    }
+
     /// Another edition was believed. A folder that cannot be written to is a warning and nothing worse.
     pub async fn replace(&mut self, copy: Copy, now: Timestamp) {
         self.copy = Some(copy.clone());
+        self.mark = None;
         self.confirm(now);
         let Some(path) = self.path.clone() else { return };
         let written = tokio::task::spawn_blocking(move || super::store(&path, &label(&copy)?)).await;

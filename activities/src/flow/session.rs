@@ -174,6 +174,30 @@ impl<'a> Session<'a> {
         outcome
     }
 
+    /// As [`Session::ask`], unless the answer is the one that bore this mark (an `ETag`): then there is nothing to send, and
+    /// nothing to read. The source's table hands status 304 to the reader.
+    ///
+    /// # Errors
+    /// As [`Session::ask`].
+    pub async fn ask_since<T>(
+        &self,
+        request: Request,
+        mark: Option<&str>,
+        read: impl Fn(&Reply) -> Result<T, Trouble>,
+    ) -> Result<Option<(T, Option<String>)>, Stop> {
+        let request = match mark {
+            Some(mark) => request.header("if-none-match", mark),
+            None => request,
+        };
+        let marked = |reply: &Reply| {
+            if reply.status == 304 && mark.is_some() {
+                return Ok(None);
+            }
+            Ok(Some((read(reply)?, reply.header("etag").map(str::to_owned))))
+        };
+        self.ask(request, marked).await
+    }
+
     /// The breaker that trouble of this scope is booked on.
     #[must_use]
     pub fn breaker_of(&self, scope: Scope) -> String {

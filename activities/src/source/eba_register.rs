@@ -14,7 +14,7 @@ use zip::ZipArchive;
 use crate::{
     cache::{Copy, sha256},
     catalog::{Base, Countries, Need, Operation, Probe, Source},
-    classify::Trouble,
+    classify::{Class, Trouble, on},
     client::Request,
     flow::{Answer, Fallback, Flow, Session, Stop},
     model::{Address, Company, Facts, Status, Subject},
@@ -31,6 +31,7 @@ pub static SOURCE: Source = Source {
     breaker: "eba_register",
     bases: &[Base { env: "EBA_REGISTER_BASE_URL", default: "https://euclid.eba.europa.eu/register" }],
     timeout: Duration::from_secs(15),
+    rules: &[on(304).means(Class::Ok, "")], // asked whether there is a newer edition
     probe: Some(Probe::json(metadata_request)),
     limits: "none published; the file changes once a night, and is fetched once an edition",
     terms: "free; the EBA takes no responsibility for what national authorities report",
@@ -132,8 +133,9 @@ fn licence<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, Stop>> 
         let subject = session.subject();
         let mut place = session.files().place(FILE).await;
         if !place.checked_within(CHECK, Timestamp::now()) {
-            let newest = session.ask(metadata_request(), |reply| edition(&reply.body)).await?;
-            if place.copy().is_none_or(|copy| copy.version != newest.sha256) {
+            let newest = session.ask_since(metadata_request(), place.mark(), |reply| edition(&reply.body)).await?;
+            let fetched = newest.filter(|(newest, _)| place.copy().is_none_or(|copy| copy.version != newest.sha256));
+            if let Some((newest, mark)) = fetched {
                 let request = Request::follow(newest.link).accept("application/zip, application/octet-stream");
                 let request = request.limit(ARCHIVE).within(Duration::from_secs(45));
                 let bytes = session.ask(request, |reply| matching(&reply.body, &newest.sha256)).await?;
@@ -141,6 +143,7 @@ fn licence<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, Stop>> 
                 // What does not unpack is not believed either.
                 let found = look_up(copy.clone(), subject).await?;
                 place.replace(copy, Timestamp::now()).await;
+                place.marked(mark);
                 return told(found, newest.date).map_err(Stop::Upstream);
             }
             place.confirm(Timestamp::now());
@@ -312,7 +315,7 @@ mod tests {
     use std::io::Write;
 
     use super::*;
-    use crate::{classify::Class, parse::torture::torture};
+    use crate::parse::torture::torture;
 
     const BANKS: &[u8] = include_bytes!("../../fixtures/eba_register/credit_institutions.json");
     const ARCHIVED: &[u8] = include_bytes!("../../fixtures/eba_register/files/download-PSDMD-202611290000.zip");

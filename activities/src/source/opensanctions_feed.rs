@@ -21,7 +21,7 @@ use self::digest::{Changes, Condenser, Likeness};
 use crate::{
     cache::Copy,
     catalog::{Base, Countries, Need, Operation, Probe, Source},
-    classify::Trouble,
+    classify::{Class, Trouble, on},
     client::{Request, Take},
     flow::{Answer, Fallback, Flow, Session, Stop},
     model::{Facts, Hit, Screening, Status, Subject},
@@ -35,6 +35,7 @@ pub static SOURCE: Source = Source {
     breaker: "opensanctions_feed",
     bases: &[Base { env: "OPENSANCTIONS_FEED_BASE_URL", default: "https://data.opensanctions.org" }],
     timeout: Duration::from_secs(15),
+    rules: &[on(304).means(Class::Ok, "")], // asked whether there is a newer edition
     probe: Some(Probe::json(index_request)),
     limits: "none published; each edition is fetched once",
     terms: "CC BY-NC 4.0; commercial use needs a licence",
@@ -165,10 +166,15 @@ async fn newest(session: &Session<'_>) -> Result<Copy, Stop> {
     if let Some(copy) = place.copy().filter(|_| place.checked_within(CHECK, Timestamp::now())) {
         return Ok(copy.clone());
     }
-    let edition = session.ask(index_request(), |reply| edition(&reply.body)).await?;
+    let newest = session.ask_since(index_request(), place.mark(), |reply| edition(&reply.body)).await?;
+    let Some((edition, mark)) = newest else {
+        place.confirm(Timestamp::now());
+        return place.copy().cloned().ok_or_else(|| Stop::Upstream(no_copy()));
+    };
     if let Some(copy) = place.copy().filter(|copy| copy.version == edition.version).cloned() {
         let copy = Copy { date: edition.updated, ..copy };
         place.replace(copy.clone(), Timestamp::now()).await;
+        place.marked(mark);
         return Ok(copy);
     }
     let updated = match place.copy() {
@@ -181,7 +187,12 @@ async fn newest(session: &Session<'_>) -> Result<Copy, Stop> {
     };
     let copy = Copy { version: edition.version, date: edition.updated, bytes: bytes.into() };
     place.replace(copy.clone(), Timestamp::now()).await;
+    place.marked(mark);
     Ok(copy)
+}
+
+fn no_copy() -> Trouble {
+    Trouble::unavailable("has left no earlier copy")
 }
 
 /// The copy with the changes since, if they lead without a gap from its version to the newest.
@@ -229,7 +240,7 @@ fn screen<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, Stop>> {
 fn screen_by_kept<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, Stop>> {
     Box::pin(async move {
         let kept = session.files().place(FILE).await.copy().cloned();
-        let copy = kept.ok_or_else(|| Stop::Upstream(Trouble::unavailable("has left no earlier copy")))?;
+        let copy = kept.ok_or_else(|| Stop::Upstream(no_copy()))?;
         by_copy(session, copy).await
     })
 }
@@ -297,7 +308,7 @@ fn delta<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, Stop>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{classify::Class, parse::torture::torture};
+    use crate::parse::torture::torture;
 
     const INDEX: &[u8] = include_bytes!("../../fixtures/opensanctions_feed/default.json");
 

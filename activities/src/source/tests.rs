@@ -150,6 +150,8 @@ const TABLE: &[(&str, u16, &str, Class, Verdict)] = &[
     ("opensanctions.entity", 404, r#"{"detail":"No such entity!"}"#, Class::NotFound, Success),
     ("opensanctions.match", 404, r#"{"detail":"No such dataset: x"}"#, Class::BadShape, Success),
     ("opensanctions_feed", 404, "<?xml version='1.0'?><Error><Code>NoSuchKey</Code></Error>", Class::BadShape, Success),
+    ("opensanctions_feed", 304, "", Class::Ok, Success),
+    ("eba_register", 304, "", Class::Ok, Success),
     ("opensanctions_feed", 403, "", Class::Denied, Neutral),
     ("peppol_directory", 400, "", Class::Business, Success),
     ("peppol_directory", 400, "<html>bad gateway</html>", Class::BadShape, Success),

@@ -28,15 +28,16 @@ async fn an_edition_is_fetched_once_and_asked_about_now_and_then() {
     assert!(nobody.status == Status::NotFound && nobody.reason.is_some_and(|reason| reason.contains("2026-11-29")));
     later(&bench).await;
     ask(&bench).await;
-    let calls = bench.simulator.calls("eba_register").expect("calls").operations;
-    assert_eq!((calls.get("metadata"), calls.get("download")), (Some(&2), Some(&1)));
+    let calls = bench.simulator.calls("eba_register").expect("calls");
+    assert_eq!((calls.operations.get("metadata"), calls.operations.get("download")), (Some(&2), Some(&1)));
+    assert_eq!(calls.statuses.get(&304), Some(&1), "asked for news, not for the same again");
 }
 
 #[tokio::test]
 async fn the_last_good_copy_answers_when_a_newer_one_cannot_be_believed() {
     let bench = Bench::new().await;
     let good = ask(&bench).await;
-    for fault in ["sha256_mismatch", "500", "reset", "200_html_maintenance"] {
+    for fault in ["sha256_mismatch", "500", "hangup", "200_html_maintenance"] {
         later(&bench).await;
         bench.fault("eba_register", fault).await;
         let cached = ask(&bench).await;

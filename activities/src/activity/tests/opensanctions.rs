@@ -60,6 +60,8 @@ async fn an_edition_is_fetched_once_and_changes_do_for_the_next() {
         later(&bench).await;
     }
     assert_eq!(fetched(&bench), [1, 0]);
+    let statuses = bench.simulator.calls("opensanctions_feed").expect("calls").statuses;
+    assert_eq!(statuses.get(&304), Some(&1), "asked for news, not for the same again");
     // A copy from which no changes lead to the newest edition is of no further use.
     let mut place = bench.activities.files.place(FILE).await;
     let old = Copy { version: "20200101000000-old".into(), ..place.copy().cloned().expect("a copy") };

@@ -61,7 +61,7 @@ fn metadata(call: &Call) -> Answer {
     if call.scenario("sha256_mismatch").is_some() {
         metadata["sha256_hash"] = json!("0".repeat(64));
     }
-    Answer::ok(metadata)
+    Answer::ok(metadata).marked(call.header("if-none-match"))
 }
 
 fn download(call: &Call) -> Answer {

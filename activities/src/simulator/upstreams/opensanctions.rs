@@ -45,7 +45,10 @@ pub(super) static FEED: Upstream = Upstream {
     hosts: &["https://data.opensanctions.org"],
     routes: &[
         get("index", "/datasets/latest/index.json", index),
-        get("dataset", "/datasets/latest/{}/index.json", |call| dataset(call).map_or_else(no_file, Answer::ok)),
+        get("dataset", "/datasets/latest/{}/index.json", |call| {
+            let found = dataset(call).map(|entry| Answer::ok(entry).marked(call.header("if-none-match")));
+            found.unwrap_or_else(no_file)
+        }),
         get("file", "/datasets/latest/{}/{}", file),
         get("delta_index", "/artifacts/{}/delta.json", |call| {
             let found = if known(call.captured(0)) { call.fixed("/delta.json") } else { None };

@@ -46,11 +46,12 @@ impl Line {
     /// If it is no entity.
     fn of(entity: Node<'_>) -> Result<Option<Self>, Trouble> {
         let Hit { id, name, schema, topics, datasets, .. } = entry(entity)?;
-        let organisation = matches!(schema.as_deref(), Some("Company" | "Organization" | "LegalEntity" | "PublicBody"));
+        let schema = schema.ok_or_else(|| json::lacks("schema"))?;
+        let organisation = matches!(schema.as_str(), "Company" | "Organization" | "LegalEntity" | "PublicBody");
         if !organisation || topics.is_empty() {
             return Ok(None);
         }
-        let properties = entity.get("properties");
+        let properties = entity.require("properties")?;
         let all = |names: &[&str]| names.iter().flat_map(|name| properties.get(name).texts()).collect::<Vec<_>>();
         Ok(Some(Self {
             names: all(&["name", "alias", "weakAlias", "previousName"]),
@@ -58,7 +59,7 @@ impl Line {
             countries: all(&["jurisdiction", "country", "mainCountry"]),
             id,
             name,
-            schema,
+            schema: Some(schema),
             topics,
             datasets,
         }))
