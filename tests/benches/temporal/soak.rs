@@ -14,7 +14,7 @@ use crate::Figure;
 
 const ROUNDS: u32 = 40;
 const WORKFLOWS: u32 = 5;
-/// 500 activities: a third refused, a third asked once, a third asked twice.
+/// 500 activities: a quarter refused, a quarter in branches of one, half in branches of two.
 const BRANCHES: u32 = 375;
 
 /// What the SDK itself keeps of an activity, in bytes.
