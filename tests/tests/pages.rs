@@ -43,8 +43,10 @@ fn every_chore_that_is_named_exists() {
     let mut named = 0;
     for page in pages() {
         let text = text(&page);
-        let chores =
-            text.split("make ").skip(1).filter_map(|rest| rest.split(|c: char| !c.is_ascii_lowercase()).next());
+        let chores = text
+            .split("make ")
+            .skip(1)
+            .filter_map(|rest| rest.split(|c: char| !c.is_ascii_lowercase() && c != '-').next());
         // In prose, "make" is a verb; in code it follows a back-tick or a prompt.
         let code = text.split("make ").map(|before| before.ends_with('`') || before.ends_with("$ "));
         for (chore, _) in chores.zip(code).filter(|(chore, code)| *code && !chore.is_empty()) {
