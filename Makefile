@@ -73,7 +73,8 @@ fleet-numbers: cargo-there ## what docs/fleet.md promises, measured with a real 
 
 .PHONY: temporal-numbers
 temporal-numbers: cargo-there ## what docs/temporal.md promises, measured with a real Temporal server (ARGS="pairs rejection soak")
-	@export TEMPORAL_BIN="$$(scripts/tools temporal)" && exec $(CARGO) bench $(LOCKED) -p osint-tests --bench temporal -- $(ARGS)
+	@export TEMPORAL_BIN="$$(scripts/tools temporal)" && $(CARGO) bench $(LOCKED) -p osint-tests --bench temporal -- $(ARGS) && \
+		exec $(CARGO) test $(LOCKED) --release -p osint-tests --test cost -- --nocapture
 
 .PHONY: conformance
 conformance: cargo-there ## the cases of the breaker's semantics, ours beside the published crates (ARGS=docs/conformance.md)

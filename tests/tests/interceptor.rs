@@ -5,8 +5,9 @@
 #![allow(missing_docs, unreachable_pub, reason = "the SDK's macros make public items of their own")]
 
 use std::{
+    io::Write,
     sync::{
-        Arc,
+        Arc, Mutex,
         atomic::{AtomicU32, Ordering},
     },
     time::Duration,
@@ -27,6 +28,7 @@ use temporalio_sdk::{
     activities::{ActivityContext, ActivityError, activities},
 };
 use temporalio_workflow::{workflow, workflow_methods};
+use tracing_subscriber::fmt::format::FmtSpan;
 
 const QUEUE: &str = "someone-elses";
 
@@ -143,8 +145,42 @@ fn told(result: &Result<(), ActivityExecutionError>) -> String {
     }
 }
 
+/// What the log says, kept.
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Log {
+    fn write(&mut self, text: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().expect("nobody panics with it").write(text)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Log {
+    /// Keeps what becomes of every span of the library.
+    fn kept() -> Self {
+        let log = Self::default();
+        let writer = log.clone();
+        tracing_subscriber::fmt()
+            .with_env_filter("off,circuit_registry::temporal=debug")
+            .with_span_events(FmtSpan::CLOSE)
+            .with_ansi(false)
+            .with_writer(move || writer.clone())
+            .init();
+        log
+    }
+
+    fn text(&self) -> String {
+        String::from_utf8_lossy(&self.0.lock().expect("nobody panics with it")).into_owned()
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn three_lines_give_a_foreign_worker_breakers_that_end_retries() -> anyhow::Result<()> {
+    let log = Log::kept();
     let server = DevServer::start(DevServerOptions::default()).await?;
     let client = server.client().await?;
     let registry = CircuitRegistry::new(BreakersConfig::from_yaml(BREAKERS)?);
@@ -182,6 +218,15 @@ async fn three_lines_give_a_foreign_worker_breakers_that_end_retries() -> anyhow
     );
     // Nine attempts were allowed; the breakers let as many through as it takes to open them, and count each once.
     assert_eq!((untouched.load(Ordering::Relaxed), portal.load(Ordering::Relaxed)), (2, 2));
+    let spans = log.text();
+    for span in [
+        r#"circuit_breaker{activity="untouched" attempt=2 service="bureau" reason="failed"}: "#,
+        r#"circuit_breaker{activity="untouched" attempt=1 service="bureau" reason="open"}: "#,
+        r#"circuit_breaker{activity="portal" attempt=3 service="portal" reason="open"}: "#,
+        r#"circuit_breaker{activity="circumstances" attempt=2}: "#,
+    ] {
+        assert!(spans.contains(span), "no {span} in\n{spans}");
+    }
     server.stop().await;
     Ok(())
 }

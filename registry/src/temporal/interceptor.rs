@@ -16,6 +16,7 @@ use temporalio_sdk::{
     },
 };
 use tokio::time::Instant;
+use tracing::{Instrument, Span, field};
 
 use super::{
     failure::{FailureDetails, Reason},
@@ -30,7 +31,8 @@ use crate::{Breaker, CallError, CircuitRegistry, ServiceName, Verdict, context::
 /// Gives every guarded call inside an activity its [`CallContext`]: activity type, attempt, deadline, workflow and run. Guards
 /// whole activities: those that a header of the workflow, the type of their argument or `activities:` in `breakers.yaml`
 /// puts behind a service's breaker pass it or end. And decides by the policy of the service when an activity without an answer
-/// [comes back](super::failure), if it does.
+/// [comes back](super::failure), if it does. All of it happens within a span `circuit_breaker` of level debug that says which
+/// activity it is, which attempt, and, of one without an answer, which service did not give it and why.
 ///
 /// Installed once per worker with `WorkerOptions::activity_inbound_interceptor`; remote and local activities both pass
 /// through it. Installed twice, the inner one finds the context of the outer one and does nothing.
@@ -164,6 +166,7 @@ impl CircuitInterceptor {
             }
             (None, _) => return *failure,
         };
+        Span::current().record("service", &*service).record("reason", reason.as_str());
         let policy = self.registry.policy_of(&service);
         let (on_open, now) = (said.on_open.unwrap_or(policy.on_open), wall_now());
         let next = next::next(
@@ -208,6 +211,9 @@ impl ActivityInboundInterceptor for CircuitInterceptor {
         let mut attempt = Attempt::of(info);
         attempt.counted -= self.state.waits.refused(attempt.activity, attempt.number);
         let context = call_context(info, attempt.counted, wall_now(), Instant::now());
+        let (service, reason) = (field::Empty, field::Empty);
+        let activity = info.activity_type.as_str();
+        let span = tracing::debug_span!("circuit_breaker", activity, attempt = attempt.counted, service, reason);
         Box::pin(async move {
             // Within the scope already when the next interceptor is asked, so that it can see this one.
             let work = context.scope(async {
@@ -216,8 +222,8 @@ impl ActivityInboundInterceptor for CircuitInterceptor {
                     Some(breaker) => guarded(breaker, next.run(input)).await,
                 }
             });
-            let result = work.await;
-            self.ended(result, &attempt, &said, guard.as_ref())
+            let result = work.instrument(span.clone()).await;
+            span.in_scope(|| self.ended(result, &attempt, &said, guard.as_ref()))
         })
     }
 }
