@@ -14,10 +14,11 @@ use std::{
 
 use circuit_registry::{BreakersConfig, CircuitRegistry, temporal::CircuitInterceptor};
 use osint_worker::devserver::{DevServer, DevServerOptions};
+use serde::{Deserialize, Serialize};
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 use temporalio_client::{WorkflowGetResultOptions, WorkflowStartOptions};
 use temporalio_sdk::{
-    ActivityOptions, Runtime, Worker, WorkerOptions, WorkflowContext, WorkflowResult,
+    ActivityOptions, LocalActivityOptions, Runtime, Worker, WorkerOptions, WorkflowContext, WorkflowResult,
     activities::{ActivityContext, ActivityError, activities},
     interceptors::{ActivityInboundInterceptor, ExecuteActivityInput, ExecuteActivityOutput, Next},
 };
@@ -47,21 +48,31 @@ impl Bureau {
     }
 }
 
+/// Which activities.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub struct Kind {
+    guarded: bool,
+    local: bool,
+}
+
 #[workflow]
 #[derive(Default)]
 pub struct Asking;
 
 #[workflow_methods]
 impl Asking {
-    /// One after the other, so that none is counted with another.
+    /// One after the other, so that none is counted with another. Remote ones come milliseconds apart, local ones at once.
     #[run]
-    pub async fn run(ctx: &mut WorkflowContext<Self>, guarded: bool) -> WorkflowResult<()> {
+    pub async fn run(ctx: &mut WorkflowContext<Self>, kind: Kind) -> WorkflowResult<()> {
         for _ in 0..TIMES {
-            let options = ActivityOptions::start_to_close_timeout(Duration::from_secs(30));
-            if guarded {
-                ctx.execute_activity(Bureau::guarded, (), options).await?;
-            } else {
-                ctx.execute_activity(Bureau::plain, (), options).await?;
+            let limit = Duration::from_secs(30);
+            let remote = ActivityOptions::start_to_close_timeout(limit);
+            let local = LocalActivityOptions::builder().start_to_close_timeout(limit).build();
+            match kind {
+                Kind { guarded: true, local: false } => ctx.execute_activity(Bureau::guarded, (), remote).await?,
+                Kind { guarded: false, local: false } => ctx.execute_activity(Bureau::plain, (), remote).await?,
+                Kind { guarded: true, local: true } => ctx.execute_local_activity(Bureau::guarded, (), local).await?,
+                Kind { guarded: false, local: true } => ctx.execute_local_activity(Bureau::plain, (), local).await?,
             }
         }
         Ok(())
@@ -128,7 +139,7 @@ impl ActivityInboundInterceptor for Inner {
 }
 
 /// The fewest allocations, and the shortest and the middle time.
-async fn measured(server: &DevServer, name: &str, ours: bool, guarded: bool) -> anyhow::Result<(usize, [Duration; 2])> {
+async fn measured(server: &DevServer, name: &str, ours: bool, kind: Kind) -> anyhow::Result<(usize, [Duration; 2])> {
     let client = server.client().await?;
     let meter = Arc::new(Meter::default());
     meter.between.lock().expect("nobody panics with it").reserve(2 * TIMES);
@@ -145,7 +156,7 @@ async fn measured(server: &DevServer, name: &str, ours: bool, guarded: bool) -> 
     let stop = worker.shutdown_handle();
     let starter = async {
         let options = WorkflowStartOptions::new(name, name).build();
-        let handle = client.start_workflow(Asking::run, guarded, options).await?;
+        let handle = client.start_workflow(Asking::run, kind, options).await?;
         let outcome = handle.get_result(WorkflowGetResultOptions::default()).await;
         stop();
         anyhow::Ok(outcome?)
@@ -163,13 +174,18 @@ async fn measured(server: &DevServer, name: &str, ours: bool, guarded: bool) -> 
 #[tokio::test]
 async fn the_interceptor_allocates_twice_at_the_most() -> anyhow::Result<()> {
     let server = DevServer::start(DevServerOptions::default()).await?;
-    let (none, base) = measured(&server, "without", false, false).await?;
-    for (name, guarded) in [("unguarded", false), ("guarded", true)] {
-        let (with, time) = measured(&server, name, true, guarded).await?;
-        let [least, middle] = [0, 1].map(|at| time[at].saturating_sub(base[at]));
-        println!("{name}: {} allocations more, {least:?} at least, {middle:?} in the middle", with - none);
-        // The SDK's own link in the chain of interceptors is one of them, the future that we must return the other.
-        assert!(with - none <= 2, "{name}: {with} allocations, and {none} without us");
+    for local in [false, true] {
+        let pace = if local { "at once" } else { "now and then" };
+        let plain = Kind { guarded: false, local };
+        let (none, base) = measured(&server, &format!("without {local}"), false, plain).await?;
+        for (name, guarded) in [("unguarded", false), ("guarded", true)] {
+            let kind = Kind { guarded, local };
+            let (with, time) = measured(&server, &format!("{name} {local}"), true, kind).await?;
+            let [least, middle] = [0, 1].map(|at| time[at].saturating_sub(base[at]));
+            println!("{name}, {pace}: {} allocations more, {least:?} at least, {middle:?} in the middle", with - none);
+            // The SDK's own link in the chain of interceptors is one of them, the future that we must return the other.
+            assert!(with - none <= 2, "{name}, {pace}: {with} allocations, and {none} without us");
+        }
     }
     server.stop().await;
     Ok(())
