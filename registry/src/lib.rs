@@ -35,6 +35,7 @@ mod control;
 mod event;
 mod fleet;
 mod gate;
+mod hash;
 mod histogram;
 pub mod http;
 mod hub;

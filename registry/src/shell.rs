@@ -20,6 +20,7 @@ use crate::{
     control::Override,
     event::EventKind,
     gate::{Gate, Word},
+    hash::fnv,
     histogram::Histogram,
     hub::{Draws, Hub},
     lanes::{Counter, Lanes},
@@ -94,7 +95,7 @@ impl Core {
         if hub.link.as_ref().is_some_and(|link| link.fleet().is_some()) {
             books.connect();
         }
-        let seed = name.bytes().fold(hub.seed, |seed, byte| (seed ^ u64::from(byte)).wrapping_mul(0x100_0000_01B3));
+        let seed = fnv(hub.seed, name.as_bytes());
         let core = Self {
             gate: Gate::new(Word::new(0)),
             lanes: Lanes::new(),

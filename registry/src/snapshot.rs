@@ -17,6 +17,7 @@ use serde_json::Value;
 
 use crate::{
     clock::saturating_nanos,
+    hash,
     policy::{Mode, Policy},
 };
 
@@ -246,10 +247,7 @@ pub(crate) fn fingerprint(policy: &Policy) -> String {
         "{:?} {:?} {:?} {:?} {:?}",
         policy.trip, policy.open, policy.half_open, policy.throttle_max, policy.timeout
     );
-    let hash = text
-        .bytes()
-        .fold(0xCBF2_9CE4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01B3));
-    format!("{hash:016x}")
+    format!("{:016x}", hash::fnv(hash::BASIS, text.as_bytes()))
 }
 
 mod mode {

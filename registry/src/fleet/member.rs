@@ -14,6 +14,7 @@ use crate::{
         message::FailuresNote,
         share::{Change, ChangeKind, Known, OrderKind, Share},
     },
+    hash,
     machine::Cause,
     outcome::ServiceName,
     policy::{FleetPolicy, Mode, SharePolicy},
@@ -317,8 +318,7 @@ pub(crate) fn heard_failures(core: &Core, link: &Link, note: &FailuresNote) -> b
         if policy.quorum.get() > 1 || books.mode(now) != Mode::Enforce {
             return (None, None);
         }
-        let peer =
-            note.by.bytes().fold(0xCBF2_9CE4_8422_2325_u64, |h, b| (h ^ u64::from(b)).wrapping_mul(0x100_0000_01B3));
+        let peer = hash::fnv(hash::BASIS, note.by.as_bytes());
         let generation = books.machine.generation();
         let notice = books.hear_failures(peer, note.in_a_row, now, draw);
         opened = generation != books.machine.generation();

@@ -26,7 +26,13 @@ use super::{
     once::Once,
     waits::Waits,
 };
-use crate::{Breaker, CallError, CircuitRegistry, ServiceName, Verdict, context::CallContext, hub::Draws};
+use crate::{
+    Breaker, CallError, CircuitRegistry, ServiceName, Verdict,
+    clock::{SystemWallClock, WallClock},
+    context::CallContext,
+    hash::{BASIS, fnv},
+    hub::Draws,
+};
 
 /// Gives every guarded call inside an activity its [`CallContext`]: activity type, attempt, deadline, workflow and run. Guards
 /// whole activities: those that a header of the workflow, the type of their argument or `activities:` in `breakers.yaml`
@@ -168,7 +174,7 @@ impl CircuitInterceptor {
         };
         Span::current().record("service", &*service).record("reason", reason.as_str());
         let policy = self.registry.policy_of(&service);
-        let (on_open, now) = (said.on_open.unwrap_or(policy.on_open), wall_now());
+        let (on_open, now) = (said.on_open.unwrap_or(policy.on_open), SystemWallClock.now());
         let next = next::next(
             &Ended {
                 reason,
@@ -210,7 +216,7 @@ impl ActivityInboundInterceptor for CircuitInterceptor {
         let guard = self.guard(&said, &input);
         let mut attempt = Attempt::of(info);
         attempt.counted -= self.state.waits.refused(attempt.activity, attempt.number);
-        let context = call_context(info, attempt.counted, wall_now(), Instant::now());
+        let context = call_context(info, attempt.counted, SystemWallClock.now(), Instant::now());
         let (service, reason) = (field::Empty, field::Empty);
         let activity = info.activity_type.as_str();
         let span = tracing::debug_span!("circuit_breaker", activity, attempt = attempt.counted, service, reason);
@@ -253,20 +259,13 @@ impl Attempt {
         let number = info.attempt.max(1);
         let most = info.retry_policy.as_ref().map_or(0, |policy| policy.maximum_attempts());
         Self {
-            activity: hash(hash(FNV, run.as_bytes()), info.activity_id.as_bytes()),
+            activity: fnv(fnv(BASIS, run.as_bytes()), info.activity_id.as_bytes()),
             number,
             counted: number,
             last: most != 0 && number >= most,
             scheduled: info.scheduled_time,
         }
     }
-}
-
-const FNV: u64 = 0xCBF2_9CE4_8422_2325;
-
-/// FNV-1a: the same in every process and release, which the standard library's hash is not.
-fn hash(seed: u64, bytes: &[u8]) -> u64 {
-    bytes.iter().fold(seed, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01B3))
 }
 
 /// Another uniform number for each of the activity's attempts.
@@ -326,11 +325,6 @@ fn verdict(result: &ExecuteActivityResult, deadline: Option<Instant>) -> Verdict
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "the server states its times in wall time; see `call_context`")]
-fn wall_now() -> SystemTime {
-    SystemTime::now()
-}
-
 /// The server speaks of deadlines in wall time. Only the distance from now is taken over, so that a clock that is set
 /// while the activity runs moves nothing; a deadline that has passed already is one at `now`.
 fn call_context(info: &ActivityInfo, attempt: u32, wall: SystemTime, now: Instant) -> CallContext {
@@ -378,7 +372,7 @@ mod tests {
 
     #[test]
     fn one_activity_has_one_hash_and_each_attempt_its_own_jitter() {
-        let activity = |run: &str, id: &str| hash(hash(FNV, run.as_bytes()), id.as_bytes());
+        let activity = |run: &str, id: &str| fnv(fnv(BASIS, run.as_bytes()), id.as_bytes());
         assert_eq!(activity("run", "1"), activity("run", "1"));
         assert_ne!(activity("run", "1"), activity("run", "2"));
         assert_ne!(activity("run", "1"), activity("nur", "1"));
