@@ -20,6 +20,8 @@ use temporalio_sdk::{
 };
 use temporalio_workflow::{workflow, workflow_methods};
 
+use crate::worker::while_running;
+
 /// `double` passes a closed breaker, `refused` meets an open one.
 pub const BREAKERS: &str = "
 services:
@@ -131,16 +133,7 @@ pub async fn with_worker<T>(
         .register_workflow::<FanOut>()?
         .build();
     options.register_workflow_interceptors(vec![workflow_interceptor()]);
-    let mut worker = Worker::new(runtime, client.clone(), options)?;
-    let stop = worker.shutdown_handle();
-    let script = async {
-        let outcome = script.await;
-        stop();
-        outcome
-    };
-    let (ran, outcome) = tokio::join!(worker.run(), script);
-    ran?;
-    outcome
+    while_running(Worker::new(runtime, client.clone(), options)?, script).await
 }
 
 /// Starts a [`FanOut`].

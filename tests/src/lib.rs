@@ -6,6 +6,7 @@
 pub mod crowd;
 pub mod lab;
 pub mod wait;
+pub mod worker;
 
 /// The README's Rust compiles, as the documentation tests of this item.
 #[cfg(doctest)]

@@ -13,6 +13,7 @@ use std::{
 };
 
 use circuit_registry::{BreakersConfig, CircuitRegistry, temporal::CircuitInterceptor};
+use osint_tests::worker::while_running;
 use osint_worker::devserver::{DevServer, DevServerOptions};
 use serde::{Deserialize, Serialize};
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
@@ -152,18 +153,13 @@ async fn measured(server: &DevServer, name: &str, ours: bool, kind: Kind) -> any
         .register_workflow::<Asking>()?
         .build();
     let runtime = Runtime::from_current_tokio(Default::default())?;
-    let mut worker = Worker::new(&runtime, client.clone(), options)?;
-    let stop = worker.shutdown_handle();
+    let worker = Worker::new(&runtime, client.clone(), options)?;
     let starter = async {
         let options = WorkflowStartOptions::new(name, name).build();
         let handle = client.start_workflow(Asking::run, kind, options).await?;
-        let outcome = handle.get_result(WorkflowGetResultOptions::default()).await;
-        stop();
-        anyhow::Ok(outcome?)
+        Ok(handle.get_result(WorkflowGetResultOptions::default()).await?)
     };
-    let (ran, asked) = tokio::join!(worker.run(), starter);
-    ran?;
-    asked?;
+    while_running(worker, starter).await?;
     let mut between = meter.between.lock().expect("nobody panics with it").clone();
     assert!(between.len() >= TIMES);
     let fewest = between.iter().map(|(allocations, _)| *allocations).min().unwrap_or_default();

@@ -17,6 +17,7 @@ use osint_tests::{
     crowd::{self, FanOut, Size, expected, fan_out},
     lab::{Lab, equinor},
     wait::eventually,
+    worker::while_running,
 };
 use osint_worker::{
     devserver::{DevServer, DevServerOptions},
@@ -189,15 +190,7 @@ async fn at<T>(
         .build();
     options.register_workflow_interceptors(vec![workflow_interceptor()]);
     let runtime = Runtime::from_current_tokio(Default::default())?;
-    let mut worker = Worker::new(&runtime, client.clone(), options)?;
-    let stop = worker.shutdown_handle();
-    let script = async {
-        let outcome = script(&registry).await;
-        stop();
-        outcome
-    };
-    let (ran, outcome) = tokio::join!(worker.run(), script);
-    ran?;
+    let outcome = while_running(Worker::new(&runtime, client.clone(), options)?, script(&registry)).await;
     drop(end);
     keeper.await?;
     outcome

@@ -8,7 +8,7 @@ use circuit_registry::{
     BreakersConfig, CircuitRegistry, Override, State, Verdict,
     temporal::{CircuitInterceptor, Holding},
 };
-use osint_tests::wait;
+use osint_tests::{wait, worker::while_running};
 use osint_worker::devserver::{DevServer, DevServerOptions};
 use temporalio_client::{Client, WorkflowGetResultOptions, WorkflowStartOptions, tonic::IntoRequest};
 use temporalio_common::protos::temporal::api::{
@@ -134,23 +134,13 @@ async fn while_a_breaker_is_open_its_queue_hands_nothing_out() -> anyhow::Result
     let registry = CircuitRegistry::new(BreakersConfig::from_yaml(BREAKERS)?);
     let runtime = Runtime::from_current_tokio(Default::default())?;
     let options = WorkerOptions::new(QUEUE).register_workflow::<Asking>()?.build();
-    let mut workflows = Worker::new(&runtime, client.clone(), options)?;
+    let workflows = Worker::new(&runtime, client.clone(), options)?;
     let options = WorkerOptions::new(PORTAL)
         .activity_inbound_interceptor(CircuitInterceptor::new(registry.clone()))
         .register_activities(Portal)
         .build();
-    let mut activities = Worker::new(&runtime, client.clone(), options)?;
-    let (stop_workflows, stop_activities) = (workflows.shutdown_handle(), activities.shutdown_handle());
-    let story = async {
-        let outcome = story(client.clone(), registry).await;
-        stop_workflows();
-        stop_activities();
-        outcome
-    };
-    let (workflows, activities, told) = tokio::join!(workflows.run(), activities.run(), story);
-    workflows?;
-    activities?;
-    told?;
+    let activities = Worker::new(&runtime, client.clone(), options)?;
+    while_running(workflows, while_running(activities, story(client.clone(), registry))).await?;
     server.stop().await;
     Ok(())
 }

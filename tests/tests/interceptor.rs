@@ -17,6 +17,7 @@ use circuit_registry::{
     BreakersConfig, CallContext, CallError, CircuitRegistry, Classify, Verdict,
     temporal::{CircuitInterceptor, Degradation, Reason},
 };
+use osint_tests::worker::while_running;
 use osint_worker::devserver::{DevServer, DevServerOptions};
 use temporalio_client::{WorkflowGetResultOptions, WorkflowStartOptions};
 use temporalio_common::{
@@ -193,20 +194,16 @@ async fn three_lines_give_a_foreign_worker_breakers_that_end_retries() -> anyhow
         .register_workflow::<TheirWorkflow>()?
         .build();
     let runtime = Runtime::from_current_tokio(Default::default())?;
-    let mut worker = Worker::new(&runtime, client.clone(), options)?;
-    let stop = worker.shutdown_handle();
+    let worker = Worker::new(&runtime, client.clone(), options)?;
     let starter = async {
         let options = WorkflowStartOptions::new(QUEUE, "theirs").build();
         let handle = client.start_workflow(TheirWorkflow::run, (), options).await?;
-        let outcome = handle.get_result(WorkflowGetResultOptions::default()).await;
-        stop();
-        anyhow::Ok(outcome?)
+        Ok(handle.get_result(WorkflowGetResultOptions::default()).await?)
     };
-    let (ran, told) = tokio::join!(worker.run(), starter);
-    ran?;
+    let told = while_running(worker, starter).await?;
     let open = Reason::Open.as_str();
     assert_eq!(
-        told?,
+        told,
         [
             format!("bureau {open} due true"),
             format!("bureau {open} due true"),

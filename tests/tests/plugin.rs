@@ -17,6 +17,7 @@ use circuit_registry::{
     store::MemoryStore,
     temporal::{Degradation, plugin},
 };
+use osint_tests::worker::while_running;
 use osint_worker::devserver::{DevServer, DevServerOptions};
 use temporalio_client::{
     Client, ClientOptions, Connection, ConnectionOptions, WorkflowGetResultOptions, WorkflowStartOptions,
@@ -78,17 +79,12 @@ async fn live(server: &DevServer, store: &MemoryStore, id: &str) -> anyhow::Resu
         .register_workflow::<Asking>()?
         .build();
     let runtime = Runtime::from_current_tokio(Default::default())?;
-    let mut worker = Worker::new(&runtime, client.clone(), options)?;
-    let stop = worker.shutdown_handle();
+    let worker = Worker::new(&runtime, client.clone(), options)?;
     let starter = async {
         let handle = client.start_workflow(Asking::run, (), WorkflowStartOptions::new(QUEUE, id).build()).await?;
-        let outcome = handle.get_result(WorkflowGetResultOptions::default()).await;
-        stop();
-        anyhow::Ok(outcome?)
+        Ok(handle.get_result(WorkflowGetResultOptions::default()).await?)
     };
-    let (ran, told) = tokio::join!(worker.run(), starter);
-    ran?;
-    Ok((told?, asked.load(Ordering::Relaxed)))
+    Ok((while_running(worker, starter).await?, asked.load(Ordering::Relaxed)))
 }
 
 #[tokio::test(flavor = "multi_thread")]

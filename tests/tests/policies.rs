@@ -20,7 +20,7 @@ use circuit_registry::{
     },
 };
 use futures::TryStreamExt;
-use osint_tests::wait;
+use osint_tests::{wait, worker::while_running};
 use osint_worker::devserver::{DevServer, DevServerOptions};
 use serde::{Deserialize, Serialize};
 use temporalio_client::{Client, WorkflowGetResultOptions, WorkflowStartOptions};
@@ -277,16 +277,7 @@ impl Lab {
         let vandal = WorkflowInterceptorConstructor::new(|_| Vandal);
         options.register_workflow_interceptors(vec![workflows.constructor(), vandal]);
         let runtime = Runtime::from_current_tokio(Default::default())?;
-        let mut worker = Worker::new(&runtime, self.client.clone(), options)?;
-        let stop = worker.shutdown_handle();
-        let script = async {
-            let outcome = script.await;
-            stop();
-            outcome
-        };
-        let (ran, outcome) = tokio::join!(worker.run(), script);
-        ran?;
-        outcome
+        while_running(Worker::new(&runtime, self.client.clone(), options)?, script).await
     }
 
     async fn ask(&self, id: &str, asks: &[Ask]) -> anyhow::Result<Vec<String>> {

@@ -11,7 +11,7 @@ use std::fs;
 
 use circuit_registry::{BreakersConfig, CircuitRegistry, temporal::CircuitInterceptor};
 use futures::future::try_join_all;
-use osint_tests::lab::equinor;
+use osint_tests::{lab::equinor, worker::while_running};
 use osint_worker::{
     devserver::DevServerOptions,
     run::workflow_interceptor,
@@ -91,18 +91,9 @@ pub async fn measure() -> anyhow::Result<Vec<Figure>> {
     let stack = Stack::start(DevServerOptions::default(), &[]).await?;
     let client = stack.server.client().await?;
     let runtime = Runtime::from_current_tokio(Default::default())?;
-    let (mut without, mut with) =
+    let (without, with) =
         (worker(&runtime, &stack, &client, QUEUES[0])?, worker(&runtime, &stack, &client, QUEUES[1])?);
-    let (stop_without, stop_with) = (without.shutdown_handle(), with.shutdown_handle());
-    let script = async {
-        let pairs = rounds(&client).await;
-        stop_without();
-        stop_with();
-        pairs
-    };
-    let (one, other, pairs) = tokio::join!(without.run(), with.run(), script);
-    one?;
-    other?;
+    let pairs = while_running(without, while_running(with, rounds(&client))).await;
     stack.stop().await;
     let pairs = pairs?;
 
