@@ -14,7 +14,7 @@ use crate::{
     catalog::Source,
     classify::Trouble,
     client::Request,
-    model::{Facts, Job, Status, Subject},
+    model::{Company, Facts, Job, Status, Subject},
 };
 
 pub use login::{LogIn, Tokens};
@@ -88,7 +88,25 @@ impl From<Facts> for Answer {
     }
 }
 
+/// One company, and nothing else.
+impl From<Company> for Answer {
+    fn from(company: Company) -> Self {
+        Facts { companies: vec![company], ..Facts::default() }.into()
+    }
+}
+
 impl Answer {
+    /// The companies of a search, as they were listed.
+    ///
+    /// # Errors
+    /// If there are none: the source knows no such company.
+    pub fn listing(companies: Vec<Company>) -> Result<Self, Trouble> {
+        if companies.is_empty() {
+            return Err(Trouble::not_found("knows no such company"));
+        }
+        Ok(Facts { companies, ..Facts::default() }.into())
+    }
+
     /// The same, as of a date of the source.
     #[must_use]
     pub const fn dated(mut self, as_of: Option<Timestamp>) -> Self {

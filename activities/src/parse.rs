@@ -5,6 +5,7 @@ pub mod html;
 pub mod json;
 pub mod soap;
 pub mod stream;
+pub mod text;
 pub mod xml;
 
 #[cfg(test)]

@@ -15,6 +15,8 @@ use ring::digest::{SHA1_FOR_LEGACY_USE_ONLY, SHA256, digest};
 use serde::{Deserialize, Serialize};
 use tokio::sync::OwnedMutexGuard;
 
+use crate::classify::Trouble;
+
 /// A file that was believed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Copy {
@@ -85,6 +87,14 @@ impl Place {
     #[must_use]
     pub const fn copy(&self) -> Option<&Copy> {
         self.copy.as_ref()
+    }
+
+    /// The last good copy, where nothing else can answer.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn last(&self) -> Result<Copy, Trouble> {
+        self.copy.clone().ok_or_else(|| Trouble::unavailable("has left no earlier copy"))
     }
 
     /// True if there is no need to ask the source whether there is a newer edition.

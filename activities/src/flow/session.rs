@@ -128,10 +128,7 @@ impl<'a> Session<'a> {
     /// As its steps.
     pub async fn follow(&self, flow: &Flow) -> Result<Answer, Stop> {
         match flow {
-            Flow::Single { request, parse } => match request(self.subject()) {
-                Some(request) => self.ask(request, |reply| parse(&reply.body)).await,
-                None => Err(CallError::Upstream(Trouble::business("cannot be asked about this subject"))),
-            },
+            Flow::Single { request, parse } => self.ask_if(request(self.subject()), |reply| parse(&reply.body)).await,
             Flow::Steps(steps) => steps(self).await,
         }
     }
@@ -174,6 +171,21 @@ impl<'a> Session<'a> {
         outcome
     }
 
+    /// As [`Session::ask`], if there is anything to ask.
+    ///
+    /// # Errors
+    /// As [`Session::ask`]; without a request, that the source cannot be asked about this subject.
+    pub async fn ask_if<T>(
+        &self,
+        request: Option<Request>,
+        read: impl Fn(&Reply) -> Result<T, Trouble>,
+    ) -> Result<T, Stop> {
+        match request {
+            Some(request) => self.ask(request, read).await,
+            None => Err(CallError::Upstream(Trouble::business("cannot be asked about this subject"))),
+        }
+    }
+
     /// As [`Session::ask`], unless the answer is the one that bore this mark (an `ETag`): then there is nothing to send, and
     /// nothing to read. The source's table hands status 304 to the reader.
     ///
@@ -210,8 +222,7 @@ impl<'a> Session<'a> {
     async fn exchange<T>(&self, request: Request, read: impl Fn(&Reply) -> Result<T, Trouble>) -> Result<T, Trouble> {
         let reply = self.client.send(self.source, request).await?;
         // The rules of an operation are about its own source's answers, not about those of a stand-in.
-        let own = self.operation.name.starts_with(self.source.name);
-        let rules = if own { self.operation.rules } else { &[] };
+        let rules = if self.is_own() { self.operation.rules } else { &[] };
         judge(rules.iter().chain(self.source.rules), &reply, Timestamp::now())?;
         read(&reply)
     }
@@ -240,9 +251,13 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
+    /// Whether the operation's own source is asked, and no stand-in.
+    fn is_own(&self) -> bool {
+        self.operation.name.strip_prefix(self.source.name).is_some_and(|question| question.starts_with('.'))
+    }
+
     fn part(&self) -> Option<String> {
-        let own = self.operation.name.starts_with(self.source.name).then_some(self.source.breaker);
-        let whole = own.or(self.source.parts_of)?;
+        let whole = self.is_own().then_some(self.source.breaker).or(self.source.parts_of)?;
         Some(format!("{whole}:{}", self.operation.part?(self.subject())?))
     }
 

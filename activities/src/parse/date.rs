@@ -5,6 +5,8 @@
 
 use jiff::{Timestamp, civil, tz::TimeZone};
 
+use super::text::words;
+
 /// The first date in a text, as ISO 8601; as precise as it is, so a month or day of zero is left out. `None` if there is
 /// no date or the calendar has no such day.
 #[must_use]
@@ -30,8 +32,8 @@ const MONTHS: [[&str; 2]; 12] = [
 
 /// `September 19, 1992` or `1er août 2025`.
 fn named(text: &str) -> Option<String> {
-    let text = text.to_lowercase();
-    let words: Vec<_> = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
+    let words = words(text);
+    let words: Vec<_> = words.iter().map(String::as_str).collect();
     let month = |word: &str| i8::try_from(MONTHS.iter().position(|names| names.contains(&word))? + 1).ok();
     words.windows(3).find_map(|three| {
         let (month, day) = month(three[0]).map(|month| (month, three[1])).or(month(three[1]).zip(Some(three[0])))?;
@@ -59,6 +61,12 @@ fn numbered(text: &str) -> Option<String> {
         (_, 0) => format!("{year:04}-{month:02}"),
         _ => date.to_string(),
     })
+}
+
+/// The day of a moment, as files and their editions count them.
+#[must_use]
+pub fn day(at: Timestamp) -> civil::Date {
+    at.to_zoned(TimeZone::UTC).date()
 }
 
 /// The day it is at that place. A machine without a time zone database is an hour or two off.

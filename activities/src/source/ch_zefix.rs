@@ -154,10 +154,7 @@ fn official(body: &[u8]) -> Result<Answer, Trouble> {
 
 fn companies(firms: Vec<Node<'_>>) -> Result<Answer, Trouble> {
     let companies = firms.into_iter().map(firm).collect::<Result<Vec<_>, _>>()?;
-    if companies.is_empty() {
-        return Err(Trouble::not_found("knows no such company"));
-    }
-    Ok(Facts { companies, ..Facts::default() }.into())
+    Answer::listing(companies)
 }
 
 /// Reads an entry of either service; what one of them leaves out is absent.

@@ -77,7 +77,7 @@ fn by_name(subject: &Subject) -> Option<Request> {
 
 fn entity(body: &[u8]) -> Result<Answer, Trouble> {
     let document = reader::parse(body)?;
-    Ok(Facts { companies: vec![company(Node::root(&document))?], ..Facts::default() }.into())
+    Ok(company(Node::root(&document))?.into())
 }
 
 /// Whether the insolvency register has a record, for when it cannot be asked itself.

@@ -207,7 +207,7 @@ fn put_together(records: &Value) -> Result<Answer, Trouble> {
         activities: named("CVR_Branche", &["vaerdi", "vaerdiTekst"]).into_iter().collect(),
         ..blank(entry.require_text("CVRNummer")?)
     };
-    Ok(Facts { companies: vec![company], ..Facts::default() }.into())
+    Ok(company.into())
 }
 
 #[cfg(test)]

@@ -19,8 +19,10 @@ use crate::{
     flow::{Answer, Fallback, Flow, Session, Stop},
     model::{Address, Company, Facts, Status, Subject},
     parse::{
+        date::day,
         json::{self as reader, Node, lacks},
         stream,
+        text::squeezed,
     },
 };
 
@@ -117,10 +119,6 @@ fn edition(body: &[u8]) -> Result<Edition, Trouble> {
     Ok(Edition { link, sha256, date })
 }
 
-fn day(at: Timestamp) -> Date {
-    at.to_zoned(TimeZone::UTC).date()
-}
-
 fn metadata(body: &[u8]) -> Result<Answer, Trouble> {
     let edition = edition(body)?;
     let notes = vec![format!("edition of {}, SHA-256 {}", day(edition.date), edition.sha256)];
@@ -148,7 +146,7 @@ fn licence<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, Stop>> 
             }
             place.confirm(Timestamp::now());
         }
-        let Some(copy) = place.copy().cloned() else { return Err(Stop::Upstream(no_copy())) };
+        let copy = place.last().map_err(Stop::Upstream)?;
         drop(place);
         let date = copy.date;
         told(look_up(copy, subject).await?, date).map_err(Stop::Upstream)
@@ -157,17 +155,13 @@ fn licence<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, Stop>> 
 
 fn licence_by_copy<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, Stop>> {
     Box::pin(async move {
-        let copy = session.files().place(FILE).await.copy().cloned().ok_or_else(no_copy).map_err(Stop::Upstream)?;
+        let copy = session.files().place(FILE).await.last().map_err(Stop::Upstream)?;
         let date = copy.date;
         let companies = look_up(copy, session.subject()).await?;
         let notes = if companies.is_empty() { vec![nobody(date)] } else { vec![] };
         let answer = Answer::from(Facts { companies, notes, ..Facts::default() }).dated(Some(date));
         Ok(Answer { status: Status::Cached, reason: Some(format!("as of {}", day(date))), ..answer })
     })
-}
-
-fn no_copy() -> Trouble {
-    Trouble::unavailable("has left no earlier copy")
 }
 
 fn nobody(date: Timestamp) -> String {
@@ -254,10 +248,7 @@ fn is(entity: Node<'_>, name: &str, code: &str, subject: &Subject) -> bool {
     if !(home || code.starts_with(country)) {
         return false;
     }
-    let bare = |text: &str| {
-        let bare: String = text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect();
-        bare.trim_start_matches('0').to_owned()
-    };
+    let bare = |text: &str| squeezed(text).trim_start_matches('0').to_owned();
     let same = |known: &Option<String>, text: &str| {
         known.as_deref().is_some_and(|known| bare(known) == bare(text) && !bare(text).is_empty())
     };

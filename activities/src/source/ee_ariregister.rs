@@ -10,7 +10,7 @@ use crate::{
     classify::{Class, Trouble, on},
     client::Request,
     flow::{Answer, Flow, Session, Stop},
-    model::{Address, Company, Facts, Standing},
+    model::{Address, Company, Standing},
     parse::json::{self, Node},
 };
 
@@ -38,7 +38,7 @@ pub static SOURCE: Source = Source {
             needs: &[Need::Name],
             flow: Flow::Single {
                 request: |s| Some(suggest(s.name.as_deref()?)),
-                parse: |body| found(list(body, |_| true)?),
+                parse: |body| Answer::listing(list(body, |_| true)?),
             },
             ..ESTONIAN
         },
@@ -56,15 +56,8 @@ fn company<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, Stop>> 
     Box::pin(async move {
         let code = session.subject().id.as_deref().unwrap_or_default();
         let ours = |company: &Company| company.id.as_deref() == Some(code);
-        session.ask(suggest(code), |reply| found(list(&reply.body, ours)?)).await
+        session.ask(suggest(code), |reply| Answer::listing(list(&reply.body, ours)?)).await
     })
-}
-
-fn found(companies: Vec<Company>) -> Result<Answer, Trouble> {
-    if companies.is_empty() {
-        return Err(Trouble::not_found("knows no such company"));
-    }
-    Ok(Facts { companies, ..Facts::default() }.into())
 }
 
 fn list(body: &[u8], wanted: impl Fn(&Company) -> bool) -> Result<Vec<Company>, Trouble> {
@@ -130,12 +123,12 @@ mod tests {
         assert!(all.iter().any(|company| company.standing == Standing::Insolvent));
         let ours = list(body().as_bytes(), |company| company.id.as_deref() == Some("10137319")).expect("entries");
         assert_eq!((ours.len(), ours[0].name.as_deref()), (1, Some("AS TALLINNA SADAM")));
-        torture("ee_ariregister", |body| found(list(body, |_| true)?), body().as_bytes());
+        torture("ee_ariregister", |body| Answer::listing(list(body, |_| true)?), body().as_bytes());
     }
 
     #[test]
     fn nothing_found_is_an_empty_list_and_nothing_else() {
-        let class = |body: &str| list(body.as_bytes(), |_| true).and_then(found).expect_err("no entry").class;
+        let class = |body: &str| list(body.as_bytes(), |_| true).and_then(Answer::listing).expect_err("no entry").class;
         assert_eq!(class(r#"{"status":"OK","data":[]}"#), Class::NotFound);
         assert_eq!(class(r#"{"status":"OK"}"#), Class::BadShape);
         assert_eq!(class(r#"{"data":[]}"#), Class::BadShape);

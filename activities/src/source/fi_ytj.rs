@@ -8,7 +8,7 @@ use crate::{
     classify::{Class, Trouble, on},
     client::Request,
     flow::{Answer, Flow, Session, Stop},
-    model::{Address, Company, Facts, Standing, Subject, VatCheck},
+    model::{Address, Company, Standing, Subject, VatCheck},
     parse::json::{self, Node},
 };
 
@@ -46,10 +46,7 @@ fn companies(body: &[u8]) -> Result<Answer, Trouble> {
     let document = json::parse(body)?;
     let list = Node::root(&document).require_list("companies")?;
     let companies = list.into_iter().map(company).collect::<Result<Vec<_>, _>>()?;
-    if companies.is_empty() {
-        return Err(Trouble::not_found("knows no such company"));
-    }
-    Ok(Facts { companies, ..Facts::default() }.into())
+    Answer::listing(companies)
 }
 
 /// Whether the Finnish VAT register knows the number, in the place of VIES.
@@ -159,7 +156,7 @@ fn company(entry: Node<'_>) -> Result<Company, Trouble> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::parse::torture::torture;
+    use crate::{model::Facts, parse::torture::torture};
 
     fn body() -> Vec<u8> {
         let record = include_str!("../../fixtures/fi_ytj/0112038-9.json");

@@ -211,7 +211,7 @@ fn company(body: &[u8]) -> Result<Answer, Trouble> {
         }),
         ..Company::default()
     };
-    Ok(Facts { companies: vec![company], ..Facts::default() }.into())
+    Ok(company.into())
 }
 
 const FIELDS: Fields = Fields {

@@ -8,7 +8,7 @@ use crate::{
     classify::{Class, Rule, Stay, Trouble, on},
     client::Request,
     flow::{Answer, Fallback, Flow},
-    model::{Address, Company, Facts, Standing, Subject},
+    model::{Address, Company, Standing, Subject},
     parse::json::{self, Node},
     source::nl_kvk_open,
 };
@@ -95,10 +95,6 @@ fn asking(path: &'static str, subject: &Subject) -> Option<Request> {
     Some(Request::get(path).segment(subject.id.as_deref()?))
 }
 
-fn one(company: Company) -> Answer {
-    Facts { companies: vec![company], ..Facts::default() }.into()
-}
-
 fn blank(number: String) -> Company {
     Company { id: Some(number), country: Some("NL".to_owned()), ..Company::default() }
 }
@@ -113,7 +109,7 @@ fn profile(body: &[u8]) -> Result<Answer, Trouble> {
     let trade: Vec<_> = others.filter(|name| Some(name) != statutory.as_ref()).collect();
     let label = |item: Node<'_>| item.joined(&["sbiCode", "sbiOmschrijving"], " ");
     let form = owner.get("uitgebreideRechtsvorm").text().or_else(|| owner.get("rechtsvorm").text());
-    Ok(one(Company {
+    Ok(Company {
         name: Some(profile.require_any(&["statutaireNaam", "naam"])?),
         standing: if ended.is_some() { Standing::Ceased } else { Standing::Active },
         legal_form: form,
@@ -124,7 +120,8 @@ fn profile(body: &[u8]) -> Result<Answer, Trouble> {
         employees: profile.get("totaalWerkzamePersonen").count(),
         registrations: trade.into_iter().map(|name| format!("trade name: {name}")).collect(),
         ..blank(profile.require_text("kvkNummer")?)
-    }))
+    }
+    .into())
 }
 
 /// The visiting address, unless it is shielded.
@@ -152,17 +149,14 @@ fn names(body: &[u8]) -> Result<Answer, Trouble> {
     let mut registrations: Vec<_> = trade.map(|name| format!("trade name: {name}")).collect();
     registrations.dedup();
     let name = Some(entry.require_any(&["statutaireNaam", "naam"])?);
-    Ok(one(Company { name, registrations, ..blank(entry.require_text("kvkNummer")?) }))
+    Ok(Company { name, registrations, ..blank(entry.require_text("kvkNummer")?) }.into())
 }
 
 fn hits(body: &[u8]) -> Result<Answer, Trouble> {
     let document = json::parse(body)?;
     let list = Node::root(&document).require_list("resultaten")?;
     let companies = list.into_iter().map(hit).collect::<Result<Vec<_>, _>>()?;
-    if companies.is_empty() {
-        return Err(Trouble::not_found("knows no such company"));
-    }
-    Ok(Facts { companies, ..Facts::default() }.into())
+    Answer::listing(companies)
 }
 
 fn hit(hit: Node<'_>) -> Result<Company, Trouble> {

@@ -99,7 +99,7 @@ fn hits(body: &[u8]) -> Result<Answer, Trouble> {
 
 fn entity(body: &[u8]) -> Result<Answer, Trouble> {
     let company = company(Node::root(&json::parse(body)?))?;
-    Ok(Facts { companies: vec![company], ..Facts::default() }.into())
+    Ok(company.into())
 }
 
 fn company(entity: Node<'_>) -> Result<Company, Trouble> {

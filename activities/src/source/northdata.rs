@@ -15,7 +15,10 @@ use crate::{
     flow::{Answer, Flow, Session, Stop},
     identifiers::Kind,
     model::{Accounts, Address, Company, Facts, Officer, Owner, Standing, Status, Subject},
-    parse::json::{self, Node, lacks},
+    parse::{
+        json::{self, Node, lacks},
+        text::{squeezed, words},
+    },
 };
 
 /// The row.
@@ -100,24 +103,18 @@ fn suggest(subject: &Subject) -> Option<Request> {
 fn look_up<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, Stop>> {
     Box::pin(async move {
         let subject = session.subject();
-        let Some(request) = company_request(subject) else {
-            return Err(Stop::Upstream(Trouble::business("cannot be asked about this subject")));
-        };
-        let answer = session.ask(request, |reply| companies(&reply.body)).await?;
+        let answer = session.ask_if(company_request(subject), |reply| companies(&reply.body)).await?;
         Ok(doubted(subject, answer))
     })
 }
 
 /// A company that was found by its name and has another number than the subject is for a person to judge.
 fn doubted(subject: &Subject, answer: Answer) -> Answer {
-    let words = |text: &str| -> HashSet<String> {
-        text.split(|c: char| !c.is_alphanumeric()).filter(|w| !w.is_empty()).map(str::to_lowercase).collect()
-    };
-    let joined = |text: &str| text.chars().filter(|c| c.is_alphanumeric()).collect::<String>().to_lowercase();
+    let words = |text: &str| HashSet::<String>::from_iter(words(text));
     let same = |known: &str| {
         subject.id.as_deref().is_none_or(|asked| {
             let (a, b) = (words(asked), words(known)); // one of them may lack the court
-            a.is_subset(&b) || b.is_subset(&a) || joined(asked) == joined(known)
+            a.is_subset(&b) || b.is_subset(&a) || squeezed(asked) == squeezed(known)
         })
     };
     let ids: Vec<_> = answer.facts.companies.iter().filter_map(|company| company.id.as_deref()).collect();

@@ -15,7 +15,7 @@ use std::{
 };
 
 use futures::future::BoxFuture;
-use jiff::{Timestamp, tz::TimeZone};
+use jiff::Timestamp;
 
 use self::digest::{Changes, Condenser, Likeness};
 use crate::{
@@ -25,7 +25,10 @@ use crate::{
     client::{Request, Take},
     flow::{Answer, Fallback, Flow, Session, Stop},
     model::{Facts, Hit, Screening, Status, Subject},
-    parse::json::{self, Node, lacks},
+    parse::{
+        date::day,
+        json::{self, Node, lacks},
+    },
 };
 
 /// The row.
@@ -143,10 +146,6 @@ fn aged(facts: Facts, updated: Timestamp) -> Answer {
     Answer { status: Status::Partial, reason: Some(reason), ..answer }
 }
 
-fn day(at: Timestamp) -> jiff::civil::Date {
-    at.to_zoned(TimeZone::UTC).date()
-}
-
 /// Hands a file to a reader and gives back what it made of it.
 async fn read<R: Take + 'static, T>(
     session: &Session<'_>,
@@ -169,7 +168,7 @@ async fn newest(session: &Session<'_>) -> Result<Copy, Stop> {
     let newest = session.ask_since(index_request(), place.mark(), |reply| edition(&reply.body)).await?;
     let Some((edition, mark)) = newest else {
         place.confirm(Timestamp::now());
-        return place.copy().cloned().ok_or_else(|| Stop::Upstream(no_copy()));
+        return place.last().map_err(Stop::Upstream);
     };
     if let Some(copy) = place.copy().filter(|copy| copy.version == edition.version).cloned() {
         let copy = Copy { date: edition.updated, ..copy };
@@ -189,10 +188,6 @@ async fn newest(session: &Session<'_>) -> Result<Copy, Stop> {
     place.replace(copy.clone(), Timestamp::now()).await;
     place.marked(mark);
     Ok(copy)
-}
-
-fn no_copy() -> Trouble {
-    Trouble::unavailable("has left no earlier copy")
 }
 
 /// The copy with the changes since, if they lead without a gap from its version to the newest.
@@ -239,8 +234,7 @@ fn screen<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, Stop>> {
 /// By the copy there is.
 fn screen_by_kept<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, Stop>> {
     Box::pin(async move {
-        let kept = session.files().place(FILE).await.copy().cloned();
-        let copy = kept.ok_or_else(|| Stop::Upstream(no_copy()))?;
+        let copy = session.files().place(FILE).await.last().map_err(Stop::Upstream)?;
         by_copy(session, copy).await
     })
 }

@@ -63,10 +63,7 @@ fn request(subject: &Subject) -> Option<Request> {
 /// Asks, or asks again about a check that was accepted and has not come back: it is free, and knows the answer by then.
 fn check<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, Stop>> {
     Box::pin(async move {
-        let Some(request) = request(session.subject()) else {
-            return Err(Stop::Upstream(Trouble::business("cannot be asked about this subject")));
-        };
-        let id = match session.ask(request, |reply| read(&reply.body)).await? {
+        let id = match session.ask_if(request(session.subject()), |reply| read(&reply.body)).await? {
             Read::Answer(mut answer) => {
                 if let Some(vat) = &mut answer.facts.vat {
                     vat.derived = session.subject().vat.is_none();

@@ -8,7 +8,7 @@ use crate::{
     classify::Trouble,
     client::Request,
     flow::Answer,
-    model::{Address, Company, Facts, Status, Subject},
+    model::{Address, Company, Status, Subject},
     parse::json::{self, Node, lacks},
 };
 
@@ -47,11 +47,7 @@ pub(super) fn companies(body: &[u8]) -> Result<Answer, Trouble> {
     let results = Node::root(&document).require_list("results")?;
     let as_of = results.iter().filter_map(|result| result.get("dbModificationDate").time()).max();
     let companies = results.into_iter().map(company).collect::<Result<Vec<_>, _>>()?;
-    if companies.is_empty() {
-        return Err(Trouble::not_found("knows no such company"));
-    }
-    let answer = Answer::from(Facts { companies, ..Facts::default() }).dated(as_of);
-    Ok(Answer { status: Status::Partial, ..answer })
+    Ok(Answer { status: Status::Partial, ..Answer::listing(companies)?.dated(as_of) })
 }
 
 /// The entries of a list that are in force.

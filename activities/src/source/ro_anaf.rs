@@ -175,7 +175,7 @@ fn e_invoice(body: &[u8]) -> Result<Answer, Trouble> {
         registrations: vec![format!("RO e-Factura: {register}{since}")],
         ..Company::default()
     };
-    Ok(Facts { companies: vec![company], ..Facts::default() }.into())
+    Ok(company.into())
 }
 
 fn balance_sheet<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, Stop>> {

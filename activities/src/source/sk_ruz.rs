@@ -71,7 +71,7 @@ async fn ask(session: &Session<'_>) -> Result<Unit, Stop> {
 }
 
 fn identity<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, Stop>> {
-    Box::pin(async move { Ok(Facts { companies: vec![ask(session).await?.company], ..Facts::default() }.into()) })
+    Box::pin(async move { Ok(ask(session).await?.company.into()) })
 }
 
 fn statements<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, Stop>> {
@@ -213,8 +213,7 @@ mod tests {
         let address = read.company.address.clone().and_then(Address::line);
         assert_eq!(address.as_deref(), Some("Einsteinova 24, 85101 Bratislava"));
         assert_eq!((read.statements, read.reports), (Some(vec![9_000_001, 9_000_002]), Some(vec![8_000_001])));
-        let whole =
-            |body: &[u8]| unit(body).map(|unit| Facts { companies: vec![unit.company], ..Facts::default() }.into());
+        let whole = |body: &[u8]| unit(body).map(|unit| unit.company.into());
         torture("sk_ruz.unit", whole, UNIT);
         let deleted = include_bytes!("../../fixtures/sk_ruz/units/123457.json");
         assert_eq!(unit(deleted).expect_err("deleted").class, Class::NotFound);

@@ -7,7 +7,10 @@ use crate::{
     classify::{Scope, Trouble},
     flow::Answer,
     model::{Address, Company, Facts, Officer, Standing, Status, Subject},
-    parse::json::{self, Node, lacks},
+    parse::{
+        json::{self, Node, lacks},
+        text::words,
+    },
 };
 
 /// Crunchbase.
@@ -170,10 +173,6 @@ fn town(text: Option<String>) -> Option<Address> {
 
 /// Whether a name may be the subject's: the same words, but for short ones at the end, which are legal forms.
 fn resembles(subject: &Subject, name: &str) -> bool {
-    let words = |name: &str| -> Vec<String> {
-        let lower = name.to_lowercase();
-        lower.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_owned).collect()
-    };
     let Some(own) = subject.name.as_deref().map(words) else { return false };
     let other = words(name);
     let (short, long) = if own.len() < other.len() { (&own, &other) } else { (&other, &own) };

@@ -15,6 +15,7 @@ use crate::{
     parse::{
         json::{self, Node},
         stream::RECORD,
+        text,
     },
     source::opensanctions::entry,
 };
@@ -307,8 +308,7 @@ fn bare(number: &str) -> String {
 
 /// The words of a name: `a.s.` is one, `A/S` are two.
 fn words(name: &str) -> Vec<String> {
-    let name: String = name.to_lowercase().chars().filter(|c| *c != '.').collect();
-    name.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_owned).collect()
+    text::words(&name.replace('.', ""))
 }
 
 fn best(mut hits: Vec<Hit>) -> Vec<Hit> {
