@@ -25,7 +25,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         UP.store(up, Ordering::Relaxed);
         let heard = match registry.call("register", ask()).await {
             Ok(answer) => format!("answer: {answer}"),
-            Err(CallError::Rejected(rejection)) => format!("{rejection} ({:?} to go)", rejection.retry_in()),
+            Err(CallError::Rejected(rejection)) => format!("{rejection} ({:?} to go)", rejection.retry_in),
             Err(CallError::TimedOut { after, .. }) => format!("no answer within {after:?}"),
             Err(CallError::Upstream(error)) => format!("failed: {error}"),
         };

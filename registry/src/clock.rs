@@ -9,6 +9,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
+use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
 /// A point in time: seconds and nanoseconds since the registry's epoch, in one word that an atomic can hold. Arithmetic
@@ -125,6 +126,51 @@ impl WallClock for SystemWallClock {
 impl fmt::Debug for SystemWallClock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("SystemWallClock")
+    }
+}
+
+/// A point in time by a store's clock: microseconds since 1970.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Stamp(u64);
+
+impl Stamp {
+    /// `micros` after 1970 began.
+    #[must_use]
+    pub const fn from_micros(micros: u64) -> Self {
+        Self(micros)
+    }
+
+    /// Microseconds since 1970 began.
+    #[must_use]
+    pub const fn as_micros(self) -> u64 {
+        self.0
+    }
+
+    /// This point moved on by `by`, to the next whole microsecond: what is due is never early.
+    #[must_use]
+    pub fn after(self, by: Duration) -> Self {
+        Self(self.0.saturating_add(saturating_nanos(by).div_ceil(1000)))
+    }
+
+    /// This point moved back by `by`.
+    #[must_use]
+    pub fn before(self, by: Duration) -> Self {
+        Self(self.0.saturating_sub(saturating_nanos(by) / 1000))
+    }
+
+    /// Time from `earlier` to this point; zero if `earlier` is later.
+    #[must_use]
+    pub const fn since(self, earlier: Self) -> Duration {
+        Duration::from_micros(self.0.saturating_sub(earlier.0))
+    }
+}
+
+impl From<SystemTime> for Stamp {
+    /// Zero before 1970.
+    fn from(time: SystemTime) -> Self {
+        let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        Self(u64::try_from(since.as_micros()).unwrap_or(u64::MAX))
     }
 }
 

@@ -18,9 +18,10 @@ use std::{
 
 use crate::{
     clock::{Clock, Tick, WallClock},
-    machine::Transition,
-    outcome::{Rejection, ServiceName, Settlement, Verdict},
+    error::Rejection,
+    outcome::{ServiceName, Settlement, Verdict},
     policy::Mode,
+    state::machine::Transition,
 };
 
 /// Events waiting at the most; beyond that they are dropped and counted.

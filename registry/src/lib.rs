@@ -14,65 +14,53 @@
 //!
 //! # How it is built
 //!
-//! | layer | modules | knows |
+//! | layer | folder | knows |
 //! |---|---|---|
-//! | words | [`outcome`](Verdict), `policy`, `view`, `event` | plain data |
-//! | decisions | `machine`, `window`, `backoff`, `budget`, `limiter`, `control`, `books` | the stored state, now, a draw |
-//! | shell | `breaker`, `call`, `shell`, `registry`, `gate`, `lanes` | locks, clocks, waiting, announcing |
-//! | remembering and sharing | [`store`], `snapshot`, `fleet` | records, leases, merging |
-//! | edges | `config`, `reload`, `metrics`, `http`, `tower`, `temporal` | YAML, files, Prometheus, HTTP, tower, the Temporal SDK |
+//! | words | `outcome`, `error`, `clock`, `view`, `event`, [`policy`] | plain data, the YAML file |
+//! | decisions | `state` | the stored state, the time, a random draw |
+//! | one breaker | `breaker` | locks, clocks, waiting, announcing |
+//! | stores and fleets | [`store`], `fleet` | records, leases, merging |
+//! | the registry | `registry` | names |
+//! | integrations | [`http`], `tower`, `prometheus`, `temporal` | other libraries |
 
-mod backoff;
-mod books;
 mod breaker;
-mod budget;
-mod call;
-mod classify;
 mod clock;
-mod config;
-mod context;
-mod control;
+mod error;
 mod event;
 mod fleet;
-mod gate;
 mod hash;
-mod histogram;
-pub mod http;
-mod hub;
-mod lanes;
-mod limiter;
-mod machine;
+mod integrations;
 mod outcome;
 pub mod policy;
-#[cfg(feature = "prometheus")]
-#[path = "metrics.rs"]
-pub mod prometheus;
 mod registry;
-#[cfg(feature = "reload")]
-pub mod reload;
-mod shell;
-mod snapshot;
+mod state;
 pub mod store;
-mod sync;
 #[cfg(feature = "temporal")]
 pub mod temporal;
-#[cfg(feature = "tower")]
-pub mod tower;
 mod view;
-mod window;
 
-pub use breaker::{Breaker, Permit};
-pub use clock::{SystemWallClock, WallClock};
-pub use config::{BreakersConfig, ConfigError, Place};
-pub use context::CallContext;
-pub use control::Override;
+pub use breaker::{Breaker, Permit, context::CallContext};
+pub use clock::{Stamp, SystemWallClock, WallClock};
+pub use error::{CallError, Classify, RejectReason, Rejection};
 pub use event::{Event, EventKind, Observer};
-pub use fleet::keeper::Keeper;
-pub use machine::{Cause, Transition};
-pub use outcome::{CallError, Classify, Rejection, ServiceName, Settlement, State, Verdict};
-pub use policy::{Mode, Policy};
-pub use registry::{CircuitRegistry, ConfigDiff, RegistryBuilder};
-pub use snapshot::Stamp;
+pub use fleet::store_sync::StoreSync;
+pub use integrations::http;
+#[cfg(feature = "prometheus")]
+pub use integrations::prometheus;
+#[cfg(feature = "tower")]
+pub use integrations::tower;
+pub use outcome::{ServiceName, Settlement, State, Verdict};
+#[cfg(feature = "reload")]
+pub use policy::reload;
+pub use policy::{
+    ConfigDiff, Mode, Policy,
+    config::{BreakersConfig, ConfigError, Place},
+};
+pub use registry::{CircuitRegistry, RegistryBuilder};
+pub use state::{
+    machine::{Cause, Transition},
+    overrides::Override,
+};
 pub use view::{BreakerView, CallCounts};
 
 #[cfg(doctest)]

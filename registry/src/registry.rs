@@ -20,16 +20,13 @@ use std::{
 use hashbrown::{DefaultHashBuilder, HashTable};
 
 use crate::{
-    breaker::Breaker,
-    call::Call,
+    breaker::{Breaker, call::Call, inner::BreakerInner, shared::Shared},
     clock::{SystemWallClock, WallClock},
-    config::BreakersConfig,
+    error::{CallError, Classify},
     event::{EventKind, LogObserver, Observer},
-    fleet::{keeper::Keeper, link::Link},
-    hub::Hub,
-    outcome::{CallError, Classify, ServiceName},
-    policy::Policy,
-    shell::Core,
+    fleet::{store_handle::StoreHandle, store_sync::StoreSync},
+    outcome::ServiceName,
+    policy::{ConfigDiff, Policy, config::BreakersConfig},
     store::Store,
     view::BreakerView,
 };
@@ -54,15 +51,15 @@ static GLOBAL: OnceLock<CircuitRegistry> = OnceLock::new();
 /// ```
 #[derive(Clone)]
 pub struct CircuitRegistry {
-    shared: Arc<Shared>,
+    inner: Arc<RegistryInner>,
 }
 
-struct Shared {
-    hub: Arc<Hub>,
+struct RegistryInner {
+    shared: Arc<Shared>,
     hasher: DefaultHashBuilder,
     /// One table for each set of configured names there has been; the last one holds. Earlier ones stay for readers that are
     /// still at them, so this grows by the reloads that add or remove names, and by nothing else.
-    configured: boxcar::Vec<HashTable<Arc<Core>>>,
+    configured: boxcar::Vec<HashTable<Arc<BreakerInner>>>,
     dynamic: RwLock<BTreeMap<ServiceName, Dynamic>>,
     /// The configuration in force; its mutex serialises everything that changes the set of names.
     config: Mutex<BreakersConfig>,
@@ -75,7 +72,7 @@ struct Shared {
 
 /// A breaker without an entry of its own.
 struct Dynamic {
-    core: Arc<Core>,
+    inner: Arc<BreakerInner>,
     /// Calls that had come in when we last looked.
     arrivals: u64,
     /// The round in which there were new ones.
@@ -85,17 +82,17 @@ struct Dynamic {
 /// A breaker found by name: borrowed where it is configured, so that the look-up touches no reference count.
 #[derive(Clone)]
 enum Found<'a> {
-    Configured(&'a Core),
-    Dynamic(Arc<Core>),
+    Configured(&'a BreakerInner),
+    Dynamic(Arc<BreakerInner>),
 }
 
 impl Deref for Found<'_> {
-    type Target = Core;
+    type Target = BreakerInner;
     #[inline]
-    fn deref(&self) -> &Core {
+    fn deref(&self) -> &BreakerInner {
         match self {
-            Self::Configured(core) => core,
-            Self::Dynamic(core) => core,
+            Self::Configured(inner) => inner,
+            Self::Dynamic(inner) => inner,
         }
     }
 }
@@ -129,7 +126,7 @@ impl CircuitRegistry {
     /// A handle on the breaker of `service`, which is made on first use.
     #[must_use]
     pub fn breaker(&self, service: &str) -> Breaker {
-        Breaker::new(self.core(service))
+        Breaker::new(self.inner(service))
     }
 
     /// Runs `work` through the breaker of `service`; see [`Breaker::call`].
@@ -142,69 +139,69 @@ impl CircuitRegistry {
         F: Future<Output = Result<T, E>>,
         E: Classify,
     {
-        let core = match self.shared.find_configured(service) {
-            Some(core) => Found::Configured(core),
-            None => Found::Dynamic(self.shared.dynamic(service)),
+        let inner = match self.inner.find_configured(service) {
+            Some(inner) => Found::Configured(inner),
+            None => Found::Dynamic(self.inner.dynamic(service)),
         };
-        Call::new(core, work, crate::call::classified)
+        Call::new(inner, work, crate::breaker::call::classified)
     }
 
     /// Goes by `config` from now on. Every breaker keeps its state, deadline, generation and evidence; only what `config` changes
     /// changes. A service that is no longer configured goes by the defaults.
     pub fn apply(&self, config: BreakersConfig) -> ConfigDiff {
-        let diff = self.shared.apply(config);
-        self.shared.reloads[0].fetch_add(1, Ordering::Relaxed);
+        let diff = self.inner.apply(config);
+        self.inner.reloads[0].fetch_add(1, Ordering::Relaxed);
         diff
     }
 
     /// The configuration in force.
     #[must_use]
     pub fn config(&self) -> BreakersConfig {
-        self.shared.config().clone()
+        self.inner.config().clone()
     }
 
     /// The breaker that guards activities of this type as a whole, if a service lists the type under `activities`.
     #[must_use]
     pub fn breaker_for_activity(&self, activity_type: &str) -> Option<Breaker> {
-        let config = self.shared.config();
-        let core = self.shared.find_configured(config.service_for_activity(activity_type)?)?;
-        Some(Breaker::new(core.clone()))
+        let config = self.inner.config();
+        let inner = self.inner.find_configured(config.service_for_activity(activity_type)?)?;
+        Some(Breaker::new(inner.clone()))
     }
 
     /// Every breaker there is, in alphabetical order, as it is now.
     #[must_use]
     pub fn views(&self) -> Vec<BreakerView> {
-        self.shared.cores().values().map(|core| core.view()).collect()
+        self.inner.breakers().values().map(|inner| inner.view()).collect()
     }
 
     /// Waits until observers have heard everything that has happened so far. For tests and shutdowns; blocks the thread.
     pub fn flush_observers(&self) {
-        self.shared.hub.announcer.flush();
+        self.inner.shared.announcer.flush();
     }
 
     /// Reports a configuration that could not be loaded: an event, a log line and a count.
-    pub fn reload_failed(&self, error: &crate::config::ConfigError) {
-        self.shared.reloads[1].fetch_add(1, Ordering::Relaxed);
-        let hub = &self.shared.hub;
+    pub fn reload_failed(&self, error: &crate::policy::config::ConfigError) {
+        self.inner.reloads[1].fetch_add(1, Ordering::Relaxed);
+        let shared = &self.inner.shared;
         let kind = EventKind::ReloadFailed { error: error.to_string() };
-        hub.announcer.announce(&ServiceName::from(""), hub.clock.now(), kind);
+        shared.announcer.announce(&ServiceName::from(""), shared.clock.now(), kind);
     }
 
     /// Reloads so far: applied, and refused.
     #[must_use]
     pub fn reloads(&self) -> (u64, u64) {
-        let [applied, refused] = &self.shared.reloads;
+        let [applied, refused] = &self.inner.reloads;
         (applied.load(Ordering::Relaxed), refused.load(Ordering::Relaxed))
     }
 
     /// Events that observers missed because they were too slow.
     #[must_use]
     pub fn events_dropped(&self) -> u64 {
-        self.shared.hub.announcer.dropped()
+        self.inner.shared.announcer.dropped()
     }
 
     /// Takes over what the [store](RegistryBuilder::store) remembers: open breakers stay open for the rest of their time, overrides are
-    /// in force. To be called once, before the first call; and then the keeper is to be [run](Keeper::run), beside the calls, for
+    /// in force. To be called once, before the first call; and then the sync task is to be [run](StoreSync::run), beside the calls, for
     /// as long as the registry is used. A store that does not answer is logged and counted, and nothing worse.
     ///
     /// ```
@@ -213,72 +210,72 @@ impl CircuitRegistry {
     /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let registry = CircuitRegistry::builder().store(store::open("memory")?).build();
     /// let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
-    /// let keeper = registry.restore().await;
-    /// let kept = tokio::spawn(keeper.run(async { drop(stopped.await) }));
+    /// let sync task = registry.restore().await;
+    /// let kept = tokio::spawn(store_sync.run(async { drop(stopped.await) }));
     /// // … calls …
     /// stop.send(()).unwrap();
     /// kept.await?; // what was left to store is stored
     /// # Ok(()) }
     /// ```
-    pub async fn restore(&self) -> Keeper {
-        Keeper::restore(self.clone()).await
+    pub async fn restore(&self) -> StoreSync {
+        StoreSync::restore(self.clone()).await
     }
 
     /// What kind of store there is, and its failures so far by operation; `None` without a store.
     #[must_use]
     pub fn store_errors(&self) -> Option<(&'static str, Vec<(&'static str, u64)>)> {
-        self.link().map(|link| (link.store.kind(), link.errors()))
+        self.store_handle().map(|store_handle| (store_handle.store.kind(), store_handle.errors()))
     }
 
-    pub(crate) fn link(&self) -> Option<&Arc<Link>> {
-        self.shared.hub.link.as_ref()
+    pub(crate) fn store_handle(&self) -> Option<&Arc<StoreHandle>> {
+        self.inner.shared.store_handle.as_ref()
     }
 
-    pub(crate) fn core(&self, service: &str) -> Arc<Core> {
-        match self.shared.find_configured(service) {
-            Some(core) => core.clone(),
-            None => self.shared.dynamic(service),
+    pub(crate) fn inner(&self, service: &str) -> Arc<BreakerInner> {
+        match self.inner.find_configured(service) {
+            Some(inner) => inner.clone(),
+            None => self.inner.dynamic(service),
         }
     }
 
     /// The breaker of `service`, if there is one.
-    pub(crate) fn existing(&self, service: &str) -> Option<Arc<Core>> {
-        if let Some(core) = self.shared.find_configured(service) {
-            return Some(core.clone());
+    pub(crate) fn existing(&self, service: &str) -> Option<Arc<BreakerInner>> {
+        if let Some(inner) = self.inner.find_configured(service) {
+            return Some(inner.clone());
         }
-        let dynamic = self.shared.dynamic.read().unwrap_or_else(PoisonError::into_inner);
-        dynamic.get(service).map(|known| known.core.clone())
+        let dynamic = self.inner.dynamic.read().unwrap_or_else(PoisonError::into_inner);
+        dynamic.get(service).map(|known| known.inner.clone())
     }
 
     pub(crate) fn policy_of(&self, service: &str) -> Arc<Policy> {
-        self.shared.config().policy(service)
+        self.inner.config().policy(service)
     }
 
     /// Whether `service` is configured, by itself or as `a:b` through `a`.
     #[cfg(feature = "temporal")]
     pub(crate) fn covers(&self, service: &str) -> bool {
-        self.shared.find_configured(service).is_some() || self.shared.config().covers(service)
+        self.inner.find_configured(service).is_some() || self.inner.config().covers(service)
     }
 
     /// Where random choices made on behalf of this registry begin.
     #[cfg(feature = "temporal")]
     pub(crate) fn seed(&self) -> u64 {
-        self.shared.hub.seed
+        self.inner.shared.seed
     }
 
-    /// The keeper that the workers of this registry share.
+    /// The sync task that the workers of this registry share.
     #[cfg(feature = "temporal-plugin")]
     pub(crate) fn keeping(&self) -> &crate::temporal::plugin::Keeping {
-        &self.shared.keeping
+        &self.inner.keeping
     }
 
     /// Whether anything is configured to be shared.
     pub(crate) fn shares(&self) -> bool {
-        self.shared.config().shares()
+        self.inner.config().shares()
     }
 
-    pub(crate) fn cores(&self) -> BTreeMap<ServiceName, Arc<Core>> {
-        self.shared.cores()
+    pub(crate) fn breakers(&self) -> BTreeMap<ServiceName, Arc<BreakerInner>> {
+        self.inner.breakers()
     }
 }
 
@@ -288,52 +285,52 @@ impl fmt::Debug for CircuitRegistry {
     }
 }
 
-impl Shared {
+impl RegistryInner {
     fn config(&self) -> std::sync::MutexGuard<'_, BreakersConfig> {
         self.config.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn table(&self) -> &HashTable<Arc<Core>> {
+    fn table(&self) -> &HashTable<Arc<BreakerInner>> {
         // The builder puts in the first table, and none is ever taken out.
         let last = self.configured.count().saturating_sub(1);
         &self.configured[last]
     }
 
     #[inline]
-    fn find_configured(&self, service: &str) -> Option<&Arc<Core>> {
-        self.table().find(self.hasher.hash_one(service), |core| core.name.as_str() == service)
+    fn find_configured(&self, service: &str) -> Option<&Arc<BreakerInner>> {
+        self.table().find(self.hasher.hash_one(service), |inner| inner.name.as_str() == service)
     }
 
     /// The breaker of a name without an entry of its own.
-    fn dynamic(&self, service: &str) -> Arc<Core> {
+    fn dynamic(&self, service: &str) -> Arc<BreakerInner> {
         let known = self.dynamic.read().unwrap_or_else(PoisonError::into_inner);
         if let Some(dynamic) = known.get(service) {
-            return dynamic.core.clone();
+            return dynamic.inner.clone();
         }
         drop(known);
         let config = self.config();
         // Someone may have made or configured it while we waited.
-        if let Some(core) = self.find_configured(service) {
-            return core.clone();
+        if let Some(inner) = self.find_configured(service) {
+            return inner.clone();
         }
         let mut dynamic = self.dynamic.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(dynamic) = dynamic.get(service) {
-            return dynamic.core.clone();
+            return dynamic.inner.clone();
         }
-        let core = self.new_core(service, &config);
+        let inner = self.new_inner(service, &config);
         if dynamic.len() >= config.max_dynamic {
             self.evict(&mut dynamic, config.max_dynamic);
         }
         // If all are busy or broken, this one is not remembered: it lives as long as its handles.
         if dynamic.len() < config.max_dynamic {
             let active = self.round.load(Ordering::Relaxed);
-            dynamic.insert(core.name.clone(), Dynamic { core: core.clone(), arrivals: 0, active });
+            dynamic.insert(inner.name.clone(), Dynamic { inner: inner.clone(), arrivals: 0, active });
         }
-        core
+        inner
     }
 
-    fn new_core(&self, service: &str, config: &BreakersConfig) -> Arc<Core> {
-        Arc::new(Core::new(service.into(), config.policy(service), self.hub.clone()))
+    fn new_inner(&self, service: &str, config: &BreakersConfig) -> Arc<BreakerInner> {
+        Arc::new(BreakerInner::new(service.into(), config.policy(service), self.shared.clone()))
     }
 
     /// Makes room for an eighth of the cap, at least one: forgets the closed breakers that have been idle longest.
@@ -341,12 +338,12 @@ impl Shared {
         let round = self.round.fetch_add(1, Ordering::Relaxed) + 1;
         let mut idle = Vec::new();
         for (name, known) in dynamic.iter_mut() {
-            let arrivals = known.core.arrivals();
+            let arrivals = known.inner.arrivals();
             if arrivals != known.arrivals {
                 (known.arrivals, known.active) = (arrivals, round);
             }
             // Whoever holds a handle would go on with a breaker that nobody else knows.
-            if Arc::strong_count(&known.core) == 1 && known.core.is_forgettable() {
+            if Arc::strong_count(&known.inner) == 1 && known.inner.is_forgettable() {
                 idle.push((known.active, name.clone()));
             }
         }
@@ -369,12 +366,12 @@ impl Shared {
         diff.removed = config.services.keys().filter(|name| !new.services.contains_key(*name)).cloned().collect();
         diff.defaults_changed = config.defaults != new.defaults;
 
-        let cores = self.cores();
-        for (name, core) in &cores {
-            core.reconfigure(&new.policy(name));
+        let breakers = self.breakers();
+        for (name, inner) in &breakers {
+            inner.reconfigure(&new.policy(name));
         }
         if !(diff.added.is_empty() && diff.removed.is_empty()) {
-            self.rename(&cores, &new);
+            self.rename(&breakers, &new);
         }
         *config = new;
         diff
@@ -382,54 +379,32 @@ impl Shared {
 
     /// Moves breakers between the two kinds, so that the configured ones are those of `config`. A reader finds each in at least
     /// one place at any moment.
-    fn rename(&self, cores: &BTreeMap<ServiceName, Arc<Core>>, config: &BreakersConfig) {
+    fn rename(&self, breakers: &BTreeMap<ServiceName, Arc<BreakerInner>>, config: &BreakersConfig) {
         let mut dynamic = self.dynamic.write().unwrap_or_else(PoisonError::into_inner);
         let active = self.round.load(Ordering::Relaxed);
-        for (name, core) in cores.iter().filter(|(name, _)| !config.services.contains_key(name.as_str())) {
-            dynamic.entry(name.clone()).or_insert_with(|| Dynamic { core: core.clone(), arrivals: 0, active });
+        for (name, inner) in breakers.iter().filter(|(name, _)| !config.services.contains_key(name.as_str())) {
+            dynamic.entry(name.clone()).or_insert_with(|| Dynamic { inner: inner.clone(), arrivals: 0, active });
         }
-        self.push_table(config, |name| cores.get(name).cloned());
+        self.push_table(config, |name| breakers.get(name).cloned());
         dynamic.retain(|name, _| !config.services.contains_key(name.as_str()));
     }
 
-    fn push_table(&self, config: &BreakersConfig, known: impl Fn(&str) -> Option<Arc<Core>>) {
+    fn push_table(&self, config: &BreakersConfig, known: impl Fn(&str) -> Option<Arc<BreakerInner>>) {
         let mut table = HashTable::with_capacity(config.services.len());
         for name in config.services.keys() {
-            let core = known(name).unwrap_or_else(|| self.new_core(name, config));
-            table.insert_unique(self.hasher.hash_one(name.as_str()), core, |core| {
-                self.hasher.hash_one(core.name.as_str())
+            let inner = known(name).unwrap_or_else(|| self.new_inner(name, config));
+            table.insert_unique(self.hasher.hash_one(name.as_str()), inner, |inner| {
+                self.hasher.hash_one(inner.name.as_str())
             });
         }
         self.configured.push(table);
     }
 
-    fn cores(&self) -> BTreeMap<ServiceName, Arc<Core>> {
+    fn breakers(&self) -> BTreeMap<ServiceName, Arc<BreakerInner>> {
         // First the lock, under which names change sides, then the table: so a name on its way is found on one of them.
         let dynamic = self.dynamic.read().unwrap_or_else(PoisonError::into_inner);
-        let configured = self.table().iter().map(|core| (core.name.clone(), core.clone()));
-        dynamic.iter().map(|(name, known)| (name.clone(), known.core.clone())).chain(configured).collect()
-    }
-}
-
-/// What a reload changed.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-#[non_exhaustive]
-pub struct ConfigDiff {
-    /// Services that are configured now and were not.
-    pub added: Vec<String>,
-    /// Services whose policy is another now.
-    pub changed: Vec<String>,
-    /// Services that go by the defaults now.
-    pub removed: Vec<String>,
-    /// The defaults are others now.
-    pub defaults_changed: bool,
-}
-
-impl ConfigDiff {
-    /// Nothing changed.
-    #[must_use]
-    pub const fn is_empty(&self) -> bool {
-        self.added.is_empty() && self.changed.is_empty() && self.removed.is_empty() && !self.defaults_changed
+        let configured = self.table().iter().map(|inner| (inner.name.clone(), inner.clone()));
+        dynamic.iter().map(|(name, known)| (name.clone(), known.inner.clone())).chain(configured).collect()
     }
 }
 
@@ -521,8 +496,8 @@ impl RegistryBuilder {
         let seed = self.seed.unwrap_or_else(|| RandomState::new().hash_one(Duration::ZERO));
         let process = self.process.unwrap_or_else(|| format!("{:016x}", RandomState::new().hash_one(seed)));
         let store = self.store.map(|store| (store, process));
-        let shared = Shared {
-            hub: Arc::new(Hub::new(self.observers, self.wall, self.measured, seed, store)),
+        let inner = RegistryInner {
+            shared: Arc::new(Shared::new(self.observers, self.wall, self.measured, seed, store)),
             hasher: DefaultHashBuilder::default(),
             configured: boxcar::Vec::new(),
             dynamic: RwLock::default(),
@@ -532,8 +507,8 @@ impl RegistryBuilder {
             #[cfg(feature = "temporal-plugin")]
             keeping: Default::default(),
         };
-        shared.push_table(&self.config, |_| None);
-        *shared.config() = self.config;
-        CircuitRegistry { shared: Arc::new(shared) }
+        inner.push_table(&self.config, |_| None);
+        *inner.config() = self.config;
+        CircuitRegistry { inner: Arc::new(inner) }
     }
 }

@@ -3,7 +3,9 @@
 
 use std::{io, time::Duration};
 
-use circuit_registry::{BreakersConfig, CallContext, CallError, CircuitRegistry, Rejection, State, Verdict};
+use circuit_registry::{
+    BreakersConfig, CallContext, CallError, CircuitRegistry, RejectReason, Rejection, State, Verdict,
+};
 use tokio::time::{Instant, advance, sleep};
 
 fn registry(yaml: &str) -> CircuitRegistry {
@@ -27,7 +29,9 @@ const THREE: &str = "defaults: { fail_max: 3, reset_timeout: 60s }\nservices: { 
 async fn opens_rejects_probes_and_closes() {
     let registry = registry(THREE);
     fail(&registry, "s", 3).await;
-    let Err(CallError::Rejected(Rejection::Open { service, retry_in, .. })) = ok(&registry, "s").await else {
+    let Err(CallError::Rejected(Rejection { reason: RejectReason::Open, service, retry_in: Some(retry_in), .. })) =
+        ok(&registry, "s").await
+    else {
         panic!("must be open")
     };
     assert_eq!((service.as_str(), retry_in), ("s", Duration::from_secs(60)));
@@ -80,7 +84,10 @@ async fn the_bulkhead_rejects_at_once_or_waits() {
     );
     let now = registry.breaker("now");
     let (_a, b) = (now.acquire().await.unwrap(), now.acquire().await.unwrap());
-    assert!(matches!(now.acquire().await, Err(Rejection::BulkheadFull { max_concurrent: 2, .. })));
+    assert!(matches!(
+        now.acquire().await,
+        Err(Rejection { reason: RejectReason::BulkheadFull, max_concurrent: Some(2), .. })
+    ));
     b.settle(Verdict::Success);
     assert!(now.acquire().await.is_ok());
 
@@ -94,7 +101,10 @@ async fn the_bulkhead_rejects_at_once_or_waits() {
     drop(permit);
     waiting.await.unwrap().expect("the place freed in time");
     let _held = soon.acquire().await.unwrap();
-    assert!(matches!(soon.acquire().await, Err(Rejection::BulkheadFull { .. })), "and not later than max_wait");
+    assert!(
+        matches!(soon.acquire().await, Err(Rejection { reason: RejectReason::BulkheadFull, .. })),
+        "and not later than max_wait"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -110,5 +120,5 @@ async fn retries_are_paid_from_the_budget() {
     }
     CallContext::attempt(2).scope(ok(&registry, "s")).await.expect("five first attempts pay for one retry");
     let refused = CallContext::attempt(2).scope(ok(&registry, "s")).await;
-    assert!(matches!(refused, Err(CallError::Rejected(Rejection::BudgetExhausted { .. }))));
+    assert!(matches!(refused, Err(CallError::Rejected(Rejection { reason: RejectReason::BudgetExhausted, .. }))));
 }

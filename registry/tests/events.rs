@@ -8,8 +8,8 @@ use std::{
 };
 
 use circuit_registry::{
-    Breaker, BreakersConfig, Cause, CircuitRegistry, Event, EventKind, Observer, Override, Rejection, Settlement,
-    State, Transition, Verdict, WallClock, policy::Mode,
+    Breaker, BreakersConfig, Cause, CircuitRegistry, Event, EventKind, Observer, Override, RejectReason, Rejection,
+    Settlement, State, Transition, Verdict, WallClock, policy::Mode,
 };
 use tokio::time::advance;
 
@@ -116,7 +116,7 @@ async fn every_step_of_a_call_is_told_in_its_order() {
         .into_iter()
         .map(|event| match event.kind {
             EventKind::Admitted { probe } => format!("admitted {probe}"),
-            EventKind::Rejected(rejection) => format!("rejected {}", rejection.reason()),
+            EventKind::Rejected(rejection) => format!("rejected {}", rejection.reason.as_str()),
             EventKind::Settled { verdict, settlement, .. } => format!("settled {verdict:?} {settlement:?}"),
             EventKind::Transition(t) => format!("{} to {}", t.from, t.to),
             other => format!("{other:?}"),
@@ -180,8 +180,10 @@ fn the_events_of_a_breaker_come_in_the_order_they_happened() {
                     in_flight += 1;
                     assert_eq!((state, *probe), if *probe { (State::HalfOpen, true) } else { (State::Closed, false) });
                 }
-                EventKind::Rejected(Rejection::Open { .. }) => assert_eq!(state, State::Open),
-                EventKind::Rejected(Rejection::HalfOpenBusy { .. }) => assert_eq!(state, State::HalfOpen),
+                EventKind::Rejected(Rejection { reason: RejectReason::Open, .. }) => assert_eq!(state, State::Open),
+                EventKind::Rejected(Rejection { reason: RejectReason::HalfOpenBusy, .. }) => {
+                    assert_eq!(state, State::HalfOpen)
+                }
                 EventKind::Settled { settlement, .. } => {
                     in_flight -= 1;
                     assert!(in_flight >= 0, "a call ended before it began");

@@ -4,8 +4,8 @@
 use std::{io, time::Duration};
 
 use circuit_registry::{
-    Breaker, BreakersConfig, CallError, CircuitRegistry, Override, Rejection, State, Verdict, policy::Mode,
-    store::MemoryStore,
+    Breaker, BreakersConfig, CallError, CircuitRegistry, Override, RejectReason, Rejection, State, Verdict,
+    policy::Mode, store::MemoryStore,
 };
 use tokio::time::{advance, sleep};
 
@@ -98,7 +98,7 @@ async fn exactly_one_process_probes_and_its_success_closes_everyone() {
         let view = breaker.view();
         assert_eq!(view.state, State::Open, "the others stay open");
         assert!(view.retry_in.unwrap() <= Duration::from_secs(10), "until the lease ends: {view:?}");
-        assert!(matches!(ok(breaker).await, Err(Rejection::Open { .. })));
+        assert!(matches!(ok(breaker).await, Err(Rejection { reason: RejectReason::Open, .. })));
     }
     probe.settle(Verdict::Success);
     sleep(MOMENT).await;
@@ -174,7 +174,7 @@ async fn a_caller_that_cannot_wait_is_told_to_come_back() {
     fail(&fleet[0], 3).await;
     sleep(Duration::from_secs(61)).await;
     let told = fleet[0].try_acquire().expect_err("the store must be asked first");
-    assert!(told.retry_in().unwrap() <= Duration::from_millis(100), "{told:?}");
+    assert!(told.retry_in.unwrap() <= Duration::from_millis(100), "{told:?}");
     sleep(MOMENT).await;
     let probe = fleet[0].try_acquire().expect("the answer was there");
     assert!(probe.is_probe() && fleet[1].try_acquire().is_err());

@@ -4,7 +4,9 @@
 
 use std::{convert::Infallible, io};
 
-use circuit_registry::{BreakersConfig, CallError, CircuitRegistry, Rejection, State, Verdict, tower::BreakerLayer};
+use circuit_registry::{
+    BreakersConfig, CallError, CircuitRegistry, RejectReason, Rejection, State, Verdict, tower::BreakerLayer,
+};
 use tower::{Layer, Service, ServiceExt, service_fn};
 
 fn registry() -> CircuitRegistry {
@@ -22,7 +24,7 @@ async fn errors_classify_themselves() {
         assert!(matches!(result, Err(CallError::Upstream(_))));
     }
     let result = service.ready().await.expect("ready, to say no").call(true).await;
-    assert!(matches!(result, Err(CallError::Rejected(Rejection::Open { .. }))));
+    assert!(matches!(result, Err(CallError::Rejected(Rejection { reason: RejectReason::Open, .. }))));
 }
 
 #[tokio::test]

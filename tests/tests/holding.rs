@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use circuit_registry::{
     BreakersConfig, CircuitRegistry, Override, State, Verdict,
-    temporal::{CircuitInterceptor, Holding},
+    temporal::{CircuitInterceptor, QueuePauser},
 };
 use osint_tests::{wait, worker::while_running};
 use osint_worker::devserver::{DevServer, DevServerOptions};
@@ -81,7 +81,7 @@ async fn story(client: Client, registry: CircuitRegistry) -> anyhow::Result<()> 
         wait::eventually("the queue has the limit of the breaker's state", look).await;
     };
     let (stop, stopped) = oneshot::channel::<()>();
-    let holding = Holding::new(client.clone(), registry.clone())
+    let holding = QueuePauser::new(client.clone(), registry.clone())
         .queue("portal", PORTAL)
         .recovering([20.0, 50.0], Duration::from_millis(500));
     let holding = tokio::spawn(holding.run(async { drop(stopped.await) }));

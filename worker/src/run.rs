@@ -3,7 +3,7 @@
 use std::{net::SocketAddr, path::PathBuf, pin::pin, sync::Arc, time::Duration};
 
 use circuit_registry::{
-    CircuitRegistry, Keeper,
+    CircuitRegistry, StoreSync,
     temporal::{CircuitInterceptor, CircuitWorkflowInterceptor},
 };
 use osint_activities::activity::Activities;
@@ -142,17 +142,17 @@ pub fn workflow_interceptor() -> WorkflowInterceptorConstructor {
     CircuitWorkflowInterceptor::new().constructor()
 }
 
-/// The keeper of the breakers' store, at work.
+/// The sync task of the breakers' store, at work.
 struct Kept {
     stop: oneshot::Sender<()>,
     task: JoinSet<()>,
 }
 
 impl Kept {
-    fn spawn(keeper: Keeper) -> Self {
+    fn spawn(sync: StoreSync) -> Self {
         let (stop, stopped) = oneshot::channel();
         let mut task = JoinSet::new();
-        task.spawn(keeper.run(async { drop(stopped.await) }));
+        task.spawn(sync.run(async { drop(stopped.await) }));
         Self { stop, task }
     }
 

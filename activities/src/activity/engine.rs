@@ -112,7 +112,7 @@ impl Activities {
         let reason = reason(&error, operation.billed, ask.job.is_some());
         let text = told(source.name, &error);
         let (service, class, retry_in) = match &error {
-            CallError::Rejected(rejection) => (rejection.service().to_string(), None, rejection.retry_in()),
+            CallError::Rejected(rejection) => (rejection.service.to_string(), None, rejection.retry_in),
             CallError::TimedOut { service, .. } => (service.to_string(), Some(Class::Timeout), None),
             CallError::Upstream(trouble) => {
                 (session.breaker_of(trouble.scope), Some(trouble.class), trouble.retry_after)

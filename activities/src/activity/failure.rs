@@ -15,7 +15,7 @@ impl Failed {
         if chance.last && !reason.is_refusal() {
             return reason.last_failure(error, *lack);
         }
-        let retry_in = error.rejection().and_then(circuit_registry::Rejection::retry_in);
+        let retry_in = error.rejection().and_then(|rejection| rejection.retry_in);
         reason.failure(error, retry_in, *lack)
     }
 }

@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use circuit_registry::{Breaker, CallError, CircuitRegistry, Classify, Rejection, State, Verdict};
+use circuit_registry::{Breaker, CallError, CircuitRegistry, Classify, RejectReason, Rejection, State, Verdict};
 use futures::future::BoxFuture;
 use jiff::Timestamp;
 
@@ -148,9 +148,11 @@ impl<'a> Session<'a> {
         let mut patience = TURNS;
         let outcome = loop {
             match breaker.call(self.exchange(request.clone(), &read)).await {
-                Err(CallError::Rejected(Rejection::RateLimited { retry_in, .. }))
-                    if self.begun.load(Ordering::Relaxed) && retry_in <= patience =>
-                {
+                Err(CallError::Rejected(Rejection {
+                    reason: RejectReason::RateLimited,
+                    retry_in: Some(retry_in),
+                    ..
+                })) if self.begun.load(Ordering::Relaxed) && retry_in <= patience => {
                     patience = patience.saturating_sub(retry_in.max(Duration::from_millis(1)));
                     tokio::time::sleep(retry_in).await;
                 }

@@ -8,8 +8,9 @@
 use std::time::Duration;
 
 use crate::{
+    clock::Stamp,
     policy::Mode,
-    snapshot::{Snapshot, Stamp, StoredHold, StoredState, Vote},
+    store::record::{Snapshot, StoredOverride, StoredState, Vote},
 };
 
 /// Overrides that ended or were released are remembered so long.
@@ -23,7 +24,7 @@ pub(crate) struct Proposal {
     /// Its own state, for a record that does not exist.
     pub(crate) own: Snapshot,
     pub(crate) change: Option<Decision>,
-    pub(crate) orders: Vec<(OrderedHold, Stamp)>,
+    pub(crate) orders: Vec<(OverrideOrder, Stamp)>,
 }
 
 /// A change of state, in the store's time.
@@ -45,7 +46,7 @@ pub(crate) enum Decided {
 
 /// An operator's word, in the store's time.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum OrderedHold {
+pub(crate) enum OverrideOrder {
     Hold { kind: Mode, who: String, why: String, ends: Option<Stamp> },
     Release(Option<String>),
 }
@@ -155,19 +156,25 @@ fn decided(record: &Snapshot, change: &Decision, proposal: &Proposal) -> Snapsho
 }
 
 /// Takes an operator's word into account: of two words about the same, the newer one holds.
-fn obey(holds: &mut Vec<StoredHold>, order: &OrderedHold, at: Stamp) {
+fn obey(holds: &mut Vec<StoredOverride>, order: &OverrideOrder, at: Stamp) {
     match order {
-        OrderedHold::Hold { kind, who, why, ends } => {
-            let new =
-                StoredHold { kind: *kind, who: who.clone(), why: why.clone(), ends: *ends, epoch: at, released: false };
+        OverrideOrder::Hold { kind, who, why, ends } => {
+            let new = StoredOverride {
+                kind: *kind,
+                who: who.clone(),
+                why: why.clone(),
+                ends: *ends,
+                epoch: at,
+                released: false,
+            };
             match holds.iter_mut().find(|hold| hold.kind == *kind && hold.who == *who) {
                 Some(old) if old.epoch > at => {}
                 Some(old) => *old = new,
                 None => holds.push(new),
             }
         }
-        OrderedHold::Release(who) => {
-            let concerned = |hold: &&mut StoredHold| who.as_ref().is_none_or(|who| hold.who == *who);
+        OverrideOrder::Release(who) => {
+            let concerned = |hold: &&mut StoredOverride| who.as_ref().is_none_or(|who| hold.who == *who);
             for hold in holds.iter_mut().filter(concerned).filter(|hold| hold.epoch <= at) {
                 (hold.released, hold.epoch) = (true, at);
             }
@@ -257,17 +264,19 @@ mod tests {
         assert_eq!((record.state, record.until, outcome), (StoredState::Open, Some(at(180)), Outcome::Accepted));
     }
 
-    fn order() -> impl Strategy<Value = (OrderedHold, Stamp)> {
+    fn order() -> impl Strategy<Value = (OverrideOrder, Stamp)> {
         let who = prop_oneof![Just("alice"), Just("bob")];
         let kind = prop_oneof![Just(Mode::Observe), Just(Mode::ForceOpen)];
-        let hold = (kind, who.clone(), any::<bool>()).prop_map(|(kind, who, ends)| OrderedHold::Hold {
+        let hold = (kind, who.clone(), any::<bool>()).prop_map(|(kind, who, ends)| OverrideOrder::Hold {
             kind,
             who: who.into(),
             why: String::new(),
             ends: ends.then_some(at(5000)),
         });
-        let release =
-            prop_oneof![who.prop_map(|who| OrderedHold::Release(Some(who.into()))), Just(OrderedHold::Release(None)),];
+        let release = prop_oneof![
+            who.prop_map(|who| OverrideOrder::Release(Some(who.into()))),
+            Just(OverrideOrder::Release(None)),
+        ];
         (prop_oneof![hold, release], (1..1000_u64).prop_map(at))
     }
 
@@ -277,7 +286,7 @@ mod tests {
         fn the_newest_word_holds(mut orders in vec(order(), 1..12), cut in 0..12_usize) {
             orders.sort_by_key(|(_, at)| *at);
             orders.dedup_by_key(|(_, at)| *at);
-            let proposal = |orders: &[(OrderedHold, Stamp)]| Proposal {
+            let proposal = |orders: &[(OverrideOrder, Stamp)]| Proposal {
                 by: "a".into(),
                 own: Snapshot::closed("s", &Policy::default()),
                 change: None,
@@ -290,10 +299,10 @@ mod tests {
             prop_assert_eq!(&whole.overrides, &parts.overrides);
             for hold in whole.overrides.iter().filter(|hold| hold.holds(at(1000))) {
                 let last = orders.iter().rev().find(|(order, _)| match order {
-                    OrderedHold::Hold { kind, who, .. } => *kind == hold.kind && *who == hold.who,
-                    OrderedHold::Release(who) => who.as_ref().is_none_or(|who| *who == hold.who),
+                    OverrideOrder::Hold { kind, who, .. } => *kind == hold.kind && *who == hold.who,
+                    OverrideOrder::Release(who) => who.as_ref().is_none_or(|who| *who == hold.who),
                 });
-                let ordered = matches!(last, Some((OrderedHold::Hold { .. }, _)));
+                let ordered = matches!(last, Some((OverrideOrder::Hold { .. }, _)));
                 prop_assert!(ordered, "{:?} is in force by {:?}", hold, last);
             }
         }

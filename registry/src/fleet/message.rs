@@ -5,8 +5,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    snapshot::{Snapshot, Stamp},
-    store::Lease,
+    clock::Stamp,
+    store::{Lease, record::Snapshot},
 };
 
 /// What processes tell each other.

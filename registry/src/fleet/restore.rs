@@ -2,27 +2,29 @@
 
 use crate::{
     fleet::{
-        ask::limited,
-        keeper::{Keeper, PATIENCE_ALL},
-        link::{Link, StoreClock},
-        member,
+        lease::limited,
+        record_codec,
+        store_handle::{StoreClock, StoreHandle},
+        store_sync::{PATIENCE_ALL, StoreSync},
     },
     outcome::ServiceName,
-    snapshot::{Snapshot, fingerprint},
-    store::{Content, Loaded, Op},
+    store::{
+        Content, Loaded, Op,
+        record::{Snapshot, fingerprint},
+    },
 };
 
-impl Keeper {
+impl StoreSync {
     /// Enters everything that the store remembers. What cannot be used is logged, and costs its own breaker only.
-    pub(super) async fn load(&self, link: &Link) {
+    pub(super) async fn load(&self, store_handle: &StoreHandle) {
         let names: Vec<ServiceName> = self.registry.config().service_names().map(ServiceName::from).collect();
         let loaded = limited(PATIENCE_ALL, async {
-            let clock = link.read_clock().await?;
-            Ok((clock, link.store.load(&names).await?))
+            let clock = store_handle.read_clock().await?;
+            Ok((clock, store_handle.store.load(&names).await?))
         })
         .await;
-        link.report(Op::Load, &loaded);
-        let store = link.store.kind();
+        store_handle.report(Op::Load, &loaded);
+        let store = store_handle.store.kind();
         let Ok((clock, records)) = loaded else {
             return tracing::warn!(store, "breakers could not be restored: all start closed");
         };
@@ -65,13 +67,13 @@ impl Keeper {
         if record.is_blank() && self.registry.existing(&record.service).is_none() {
             return false;
         }
-        member::restore(&self.registry.core(&record.service), record, text, same_policy, clock)
+        record_codec::restore(&self.registry.inner(&record.service), record, text, same_policy, clock)
     }
 
     /// Says so if the configuration wants to share and the store cannot, or the other way round.
-    pub(super) fn say_whether_shared(&self, link: &Link) {
-        let (store, state) = (link.store.kind(), self.registry.config().shares_state());
-        match link.fleet() {
+    pub(super) fn say_whether_shared(&self, store_handle: &StoreHandle) {
+        let (store, state) = (store_handle.store.kind(), self.registry.config().shares_state());
+        match store_handle.fleet() {
             None if state => {
                 tracing::warn!(store, "`fleet: share` needs a Redis store: this process goes by its own state")
             }

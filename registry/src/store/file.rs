@@ -16,7 +16,7 @@ use std::{
 };
 
 use super::{Answer, Content, Loaded, Record, Store, StoreError, StoreErrorKind};
-use crate::{outcome::ServiceName, snapshot::Snapshot};
+use crate::{outcome::ServiceName, store::record::Snapshot};
 
 /// A larger file is not ours.
 const LARGEST: u64 = 64 << 20;

@@ -20,12 +20,11 @@ use super::{
     StoreErrorKind, Subscription,
 };
 use crate::{
-    clock::Tick,
+    clock::{Stamp, Tick},
     fleet::message::{LeaseNote, Message},
-    limiter::Limiter,
     outcome::ServiceName,
     policy::RateLimitPolicy,
-    snapshot::Stamp,
+    state::limiter::Limiter,
 };
 
 /// When every memory store's clock began to count: some day in 2023.

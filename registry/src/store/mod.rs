@@ -15,6 +15,7 @@
 
 mod file;
 mod memory;
+pub(crate) mod record;
 #[cfg(feature = "redis")]
 mod redis;
 
@@ -25,7 +26,7 @@ pub use memory::MemoryStore;
 
 #[cfg(feature = "redis")]
 pub use self::redis::RedisStore;
-use crate::{outcome::ServiceName, policy::RateLimitPolicy, snapshot::Stamp};
+use crate::{clock::Stamp, outcome::ServiceName, policy::RateLimitPolicy};
 
 /// What a store's functions return: a future that may be sent between threads.
 pub type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
@@ -250,7 +251,7 @@ impl StoreErrorKind {
     const fn remedy(self) -> &'static str {
         match self {
             Self::Setting => "see the manual of the setting",
-            Self::Absent => "give the registry a store, and run its keeper",
+            Self::Absent => "give the registry a store, and run its sync task",
             Self::Unreachable => "is it there, and is the address right?",
             Self::Denied => "check user, password, rights and database",
             Self::ReadOnly => "name a place that can be written: the primary, not a replica",

@@ -38,8 +38,8 @@ use std::{error::Error, time::Duration};
 use serde::{Deserialize, Serialize};
 use temporalio_common::error::{ApplicationErrorCategory, ApplicationFailure, FailurePayloads};
 
-use super::marks::Last;
-use crate::{CallError, Classify, Rejection, Verdict};
+use super::retry_directive::Last;
+use crate::{CallError, Classify, RejectReason, Rejection, Verdict};
 
 /// How long an activity stays away from a full bulkhead, which cannot know when a place becomes free.
 pub const BULKHEAD_RETRY: Duration = Duration::from_secs(1);
@@ -183,12 +183,12 @@ impl Reason {
 
 impl From<&Rejection> for Reason {
     fn from(rejection: &Rejection) -> Self {
-        match rejection {
-            Rejection::Open { .. } => Self::Open,
-            Rejection::HalfOpenBusy { .. } => Self::HalfOpenBusy,
-            Rejection::BulkheadFull { .. } => Self::BulkheadFull,
-            Rejection::RateLimited { .. } => Self::RateLimited,
-            Rejection::BudgetExhausted { .. } => Self::BudgetExhausted,
+        match rejection.reason {
+            RejectReason::Open | RejectReason::ForcedOpen => Self::Open,
+            RejectReason::HalfOpenBusy => Self::HalfOpenBusy,
+            RejectReason::BulkheadFull => Self::BulkheadFull,
+            RejectReason::RateLimited => Self::RateLimited,
+            RejectReason::BudgetExhausted => Self::BudgetExhausted,
         }
     }
 }
@@ -228,8 +228,8 @@ where
 
 impl From<Rejection> for ApplicationFailure {
     fn from(rejection: Rejection) -> Self {
-        let (reason, retry_in) = (Reason::from(&rejection), rejection.retry_in());
-        let service = rejection.service().as_str().to_owned();
+        let (reason, retry_in) = (Reason::from(&rejection), rejection.retry_in);
+        let service = rejection.service.as_str().to_owned();
         assemble(rejection.into(), reason, Some(service), retry_in)
     }
 }
@@ -299,15 +299,21 @@ mod tests {
         "vies:DE".into()
     }
 
+    fn full() -> Rejection {
+        let mut full = Rejection::new(name(), RejectReason::BulkheadFull, None);
+        full.max_concurrent = Some(4);
+        full
+    }
+
     /// Every way a call can end without an answer, and the reason it must be given.
     fn endings() -> Vec<(CallError<Answer>, Reason)> {
         let due = Duration::from_millis(2_500);
         vec![
-            (Rejection::Open { service: name(), retry_in: due, forced: false }.into(), Reason::Open),
-            (Rejection::HalfOpenBusy { service: name(), retry_in: due }.into(), Reason::HalfOpenBusy),
-            (Rejection::BulkheadFull { service: name(), max_concurrent: 4 }.into(), Reason::BulkheadFull),
-            (Rejection::RateLimited { service: name(), retry_in: due }.into(), Reason::RateLimited),
-            (Rejection::BudgetExhausted { service: name() }.into(), Reason::BudgetExhausted),
+            (Rejection::new(name(), RejectReason::Open, Some(due)).into(), Reason::Open),
+            (Rejection::new(name(), RejectReason::HalfOpenBusy, Some(due)).into(), Reason::HalfOpenBusy),
+            (full().into(), Reason::BulkheadFull),
+            (Rejection::new(name(), RejectReason::RateLimited, Some(due)).into(), Reason::RateLimited),
+            (Rejection::new(name(), RejectReason::BudgetExhausted, None).into(), Reason::BudgetExhausted),
             (CallError::TimedOut { service: name(), after: due }, Reason::TimedOut),
             (CallError::Upstream(Answer(Verdict::Throttled { retry_after: Some(due) })), Reason::Throttled),
             (CallError::Upstream(Answer(Verdict::Failure)), Reason::Failed),
@@ -350,7 +356,7 @@ mod tests {
         for local in [false, true] {
             for (ending, reason) in endings() {
                 let text = ending.to_string();
-                let retry_in = ending.rejection().and_then(Rejection::retry_in);
+                let retry_in = ending.rejection().and_then(|rejection| rejection.retry_in);
                 let throttled = reason == Reason::Throttled;
                 let error = received(application_failure("vies:DE", ending), local);
                 let read = Degradation::from_activity_error(&error).expect("one of ours");

@@ -21,17 +21,17 @@ use tracing::{Instrument, Span, field};
 use super::{
     failure::{FailureDetails, Reason},
     header::{ActivityPolicy, HEADER},
-    marks,
     next::{self, Ended, Next},
     once::Once,
-    waits::Waits,
+    retry_directive,
+    waiting::Waits,
 };
 use crate::{
     Breaker, CallError, CircuitRegistry, ServiceName, Verdict,
+    breaker::context::CallContext,
     clock::{SystemWallClock, WallClock},
-    context::CallContext,
     hash::{BASIS, fnv},
-    hub::Draws,
+    state::rng::Rng,
 };
 
 /// Gives every guarded call inside an activity its [`CallContext`]: activity type, attempt, deadline, workflow and run. Guards
@@ -52,7 +52,7 @@ pub struct CircuitInterceptor {
 type Route = dyn Fn(&ExecuteActivityInput) -> Option<ServiceName> + Send + Sync;
 
 struct State {
-    draws: Mutex<Draws>,
+    rng: Mutex<Rng>,
     waits: Waits,
     said: Once,
 }
@@ -61,8 +61,8 @@ impl CircuitInterceptor {
     /// An interceptor that guards with the breakers of `registry`.
     #[must_use]
     pub fn new(registry: CircuitRegistry) -> Self {
-        let draws = Mutex::new(Draws::new(registry.seed().rotate_left(32)));
-        let state = State { draws, waits: Waits::default(), said: Once::default() };
+        let rng = Mutex::new(Rng::new(registry.seed().rotate_left(32)));
+        let state = State { rng, waits: Waits::default(), said: Once::default() };
         Self { registry, routes: Vec::new(), state: Arc::new(state) }
     }
 
@@ -155,14 +155,14 @@ impl CircuitInterceptor {
         said: &ActivityPolicy,
         guard: Option<&Breaker>,
     ) -> ApplicationFailure {
-        let (reason, marks) = (marks::reason(&failure), marks::next(&failure));
+        let (reason, marks) = (retry_directive::reason(&failure), retry_directive::next(&failure));
         let (failure, reason, service, retry_in) = match (reason, guard) {
             // An answer is an answer, and a last word the last.
             (Some(Reason::Declined), _) => return *failure,
-            (Some(_), _) if marks::is_last(&failure) => return *failure,
+            (Some(_), _) if retry_directive::is_last(&failure) => return *failure,
             (Some(reason), guard) => {
-                let failure = marks::readable(*failure);
-                let (service, retry_in) = marks::details(&failure);
+                let failure = retry_directive::readable(*failure);
+                let (service, retry_in) = retry_directive::details(&failure);
                 let service = service.or_else(|| guard.map(|breaker| breaker.name().to_string()));
                 (failure, reason, service.unwrap_or_default(), retry_in)
             }
@@ -185,7 +185,7 @@ impl CircuitInterceptor {
                 last: attempt.last,
                 left: said.left(on_open, attempt.scheduled.unwrap_or(now), now),
                 salt: mixed(attempt.activity, u64::from(attempt.number)),
-                draw: self.state.draws.lock().unwrap_or_else(PoisonError::into_inner).next(),
+                draw: self.state.rng.lock().unwrap_or_else(PoisonError::into_inner).next(),
             },
             &policy,
         );
@@ -195,7 +195,7 @@ impl CircuitInterceptor {
             tracing::debug!(service, reason = reason.as_str(), attempt = attempt.number, ?delay, "the activity waits");
             self.state.waits.refuse(attempt.activity, attempt.number, delay, Instant::now());
         }
-        if next == marks { failure } else { marks::marked(failure, next) }
+        if next == marks { failure } else { retry_directive::marked(failure, next) }
     }
 }
 
@@ -270,7 +270,7 @@ impl Attempt {
 
 /// Another uniform number for each of the activity's attempts.
 fn mixed(activity: u64, attempt: u64) -> u64 {
-    Draws::new(activity.wrapping_add(attempt << 32)).next()
+    Rng::new(activity.wrapping_add(attempt << 32)).next()
 }
 
 /// The activity behind its breaker.
@@ -279,9 +279,10 @@ async fn guarded(breaker: &Breaker, work: ExecuteActivityOutput<'_>) -> ExecuteA
         match work.await {
             // The verdict needs the details of failures that are ours.
             Err(ActivityError::Application(failure))
-                if marks::reason(&failure) == Some(Reason::Throttled) && !marks::is_last(&failure) =>
+                if retry_directive::reason(&failure) == Some(Reason::Throttled)
+                    && !retry_directive::is_last(&failure) =>
             {
-                Err(ActivityError::application(marks::readable(*failure)))
+                Err(ActivityError::application(retry_directive::readable(*failure)))
             }
             result => result,
         }
@@ -315,8 +316,8 @@ fn verdict(result: &ExecuteActivityResult, deadline: Option<Instant>) -> Verdict
         let too_late = deadline.is_some_and(|deadline| Instant::now() >= deadline);
         return if cancelled && too_late { Verdict::Failure } else { Verdict::Neutral };
     };
-    match marks::reason(failure) {
-        Some(Reason::Throttled) => Verdict::Throttled { retry_after: marks::details(failure).1 },
+    match retry_directive::reason(failure) {
+        Some(Reason::Throttled) => Verdict::Throttled { retry_after: retry_directive::details(failure).1 },
         Some(Reason::TimedOut | Reason::Failed) => Verdict::Failure,
         Some(Reason::Declined) => Verdict::Success,
         Some(_) => Verdict::Neutral, // another breaker inside refused; nobody was asked
@@ -351,7 +352,7 @@ mod tests {
         let named =
             |reason: Reason| failed(ApplicationFailure::builder("x").type_name(reason.type_name().into()).build());
         let details = FailureDetails { service: None, retry_in_ms: Some(9000), reason: Reason::Throttled };
-        let throttled = marks::readable(Reason::Throttled.failure("x", None, details));
+        let throttled = retry_directive::readable(Reason::Throttled.failure("x", None, details));
         for (result, expected) in [
             (Ok(Box::new(1_u8) as _), Verdict::Success),
             (failed(ApplicationFailure::new("boom")), Verdict::Failure),

@@ -9,7 +9,7 @@
 //! * [`failure`] is the one table from refusals to [`ApplicationFailure`](temporalio_common::error::ApplicationFailure)s.
 //!   `map_err(ApplicationFailure::from)?` in an activity is enough; a bare `?` loses the type on its way through `anyhow`.
 //! * [`CircuitWorkflowInterceptor`] lets a workflow say otherwise, activity by activity, with an [`ActivityPolicy`].
-//! * [`Holding`] keeps the work of a service with its own task queue on the server while its breaker is open.
+//! * [`QueuePauser`] keeps the work of a service with its own task queue on the server while its breaker is open.
 //! * [`Degradation`] reads such a failure back in a workflow, whichever of the SDK's two shapes it arrives in.
 //!
 //! ```no_run
@@ -27,21 +27,21 @@
 mod degradation;
 pub mod failure;
 mod header;
-mod holding;
 mod interceptor;
-mod marks;
 mod next;
 mod once;
 #[cfg(feature = "temporal-plugin")]
 pub(crate) mod plugin;
-mod waits;
+mod queue_pausing;
+mod retry_directive;
+mod waiting;
 mod workflow;
 
 pub use degradation::{Degradation, details};
 pub use failure::{FailureDetails, Reason};
 pub use header::{ActivityPolicy, HEADER};
-pub use holding::Holding;
 pub use interceptor::CircuitInterceptor;
 #[cfg(feature = "temporal-plugin")]
 pub use plugin::{PLUGIN, plugin, plugin_of};
+pub use queue_pausing::QueuePauser;
 pub use workflow::{CircuitWorkflowInterceptor, PolicyKey};

@@ -9,7 +9,7 @@
 //!   runs, and flushed after the last poll.
 //!
 //! Registered twice — on a client and on a worker, for two workers of one process, or by mistake — it does everything
-//! once: the inner interceptors leave what the outer ones did, and the store has one keeper from the first worker's start
+//! once: the inner interceptors leave what the outer ones did, and the store has one sync task from the first worker's start
 //! to the last one's end.
 
 use std::{fmt, sync::Arc};
@@ -82,24 +82,24 @@ impl WorkerInterceptor for Keep {
     }
 }
 
-/// The keeper of one registry, shared by all its workers.
+/// The sync task of one registry, shared by all its workers.
 #[derive(Default)]
 pub(crate) struct Keeping(Mutex<Kept>);
 
 #[derive(Default)]
 struct Kept {
     workers: usize,
-    keeper: Option<(oneshot::Sender<()>, JoinHandle<()>)>,
+    store_sync: Option<(oneshot::Sender<()>, JoinHandle<()>)>,
 }
 
 impl Keeping {
     /// A worker begins. The first one waits until the store is restored, and all others for the first.
     async fn begin(&self, registry: &CircuitRegistry) {
         let mut kept = self.0.lock().await;
-        if kept.keeper.is_none() {
+        if kept.store_sync.is_none() {
             let (stop, stopped) = oneshot::channel();
-            let keeper = registry.restore().await;
-            kept.keeper = Some((stop, tokio::spawn(keeper.run(async { drop(stopped.await) }))));
+            let store_sync = registry.restore().await;
+            kept.store_sync = Some((stop, tokio::spawn(store_sync.run(async { drop(stopped.await) }))));
         }
         kept.workers += 1;
     }
@@ -109,10 +109,10 @@ impl Keeping {
         let mut kept = self.0.lock().await;
         kept.workers -= 1;
         if kept.workers == 0
-            && let Some((stop, keeper)) = kept.keeper.take()
+            && let Some((stop, store_sync)) = kept.store_sync.take()
         {
             drop(stop);
-            if let Err(error) = keeper.await {
+            if let Err(error) = store_sync.await {
                 tracing::warn!(%error, "the store of the circuit breakers was not kept to the end");
             }
         }
@@ -138,11 +138,11 @@ mod tests {
             keeping.begin(&registry).await;
             keeping.begin(&registry).await;
             keeping.end().await;
-            assert!(keeping.0.lock().await.keeper.is_some(), "a worker is still there");
+            assert!(keeping.0.lock().await.store_sync.is_some(), "a worker is still there");
             registry.breaker("s").force_open(crate::Override::new("alice", "maintenance"));
-            registry.breaker("s").stored().await.expect("a keeper is at work");
+            registry.breaker("s").stored().await.expect("the sync task is at work");
             keeping.end().await;
-            assert!(keeping.0.lock().await.keeper.is_none());
+            assert!(keeping.0.lock().await.store_sync.is_none());
         }
     }
 }

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use circuit_registry::{BreakersConfig, CallContext, CallError, CircuitRegistry, Rejection, State, Verdict};
+use circuit_registry::{
+    BreakersConfig, CallContext, CallError, CircuitRegistry, RejectReason, Rejection, State, Verdict,
+};
 
 use crate::{Case, hang};
 
@@ -13,7 +15,7 @@ async fn a_rejection_costs_no_retry_token() {
     let before = case.s.view().budget_balance;
     for _ in 0..50 {
         let retry = CallContext::attempt(2).scope(hang(&case.s)).await;
-        assert!(matches!(retry, Err(CallError::Rejected(Rejection::Open { .. }))));
+        assert!(matches!(retry, Err(CallError::Rejected(Rejection { reason: RejectReason::Open, .. }))));
     }
     assert_eq!((before, case.s.view().budget_balance), (Some(10), Some(10)));
 }
@@ -27,13 +29,16 @@ async fn a_refusal_by_the_bulkhead_gives_back_what_was_taken_and_is_neutral() {
     let held = case.start();
     for _ in 0..50 {
         let refused = CallContext::attempt(2).scope(async { case.s.try_acquire() }).await;
-        assert!(matches!(refused, Err(Rejection::BulkheadFull { .. })), "{refused:?}");
+        assert!(matches!(refused, Err(Rejection { reason: RejectReason::BulkheadFull, .. })), "{refused:?}");
     }
     held.settle(Verdict::Failure);
     assert_eq!((case.failures(), case.s.view().budget_balance), (1, Some(10)));
     case.succeed();
     case.succeed();
-    assert!(matches!(case.s.try_acquire(), Err(Rejection::RateLimited { .. })), "three tokens an hour, three calls");
+    assert!(
+        matches!(case.s.try_acquire(), Err(Rejection { reason: RejectReason::RateLimited, .. })),
+        "three tokens an hour, three calls"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -41,7 +46,7 @@ async fn a_refusal_after_the_deadline_takes_no_probe_slot() {
     let case = Case::of("services: { s: { fail_max: 3, reset_timeout: 60s, rate_limit: 3/h } }");
     case.trip();
     case.at(60.0).await;
-    assert!(matches!(case.s.try_acquire(), Err(Rejection::RateLimited { .. })));
+    assert!(matches!(case.s.try_acquire(), Err(Rejection { reason: RejectReason::RateLimited, .. })));
     assert_eq!((case.state(), case.s.view().calls.to_half_open), (State::HalfOpen, 0));
     case.at(3600.0).await;
     case.succeed();

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use circuit_registry::{EventKind, Mode, Override, Rejection, Settlement, State, Verdict};
+use circuit_registry::{EventKind, Mode, Override, RejectReason, Rejection, Settlement, State, Verdict};
 
 use crate::{Case, Heard, THREE, config};
 
@@ -17,7 +17,7 @@ async fn a_forced_opening_outlasts_its_timers() {
     case.s.force_open(alice());
     for at in [0.0, 60.0, 600.0] {
         case.at(at).await;
-        assert!(matches!(case.s.try_acquire(), Err(Rejection::Open { forced: true, .. })), "{at}");
+        assert!(matches!(case.s.try_acquire(), Err(Rejection { reason: RejectReason::ForcedOpen, .. })), "{at}");
         assert_eq!(case.state(), State::Open);
     }
     case.s.auto();
@@ -131,7 +131,7 @@ async fn an_override_ends_by_its_own_expiry_and_nothing_of_it_stays() {
     let case = Case::three();
     case.s.force_open(alice().lasting(Duration::from_secs(90)));
     case.at(89.0).await;
-    assert_eq!(case.s.try_acquire().unwrap_err().retry_in(), Some(Duration::from_secs(1)));
+    assert_eq!(case.s.try_acquire().unwrap_err().retry_in, Some(Duration::from_secs(1)));
     case.at(90.0).await;
     let view = case.s.view();
     assert_eq!((view.state, view.mode, view.reason), (State::Closed, Mode::Enforce, None));
@@ -175,7 +175,7 @@ async fn a_configured_mode_holds_from_the_start() {
             assert_eq!((case.state(), case.s.view().mode.as_str()), (state, mode));
             match case.s.try_acquire() {
                 Ok(call) => drop(call.settle(Verdict::Failure)),
-                Err(rejection) => assert_eq!(rejection.retry_in(), Some(Duration::from_secs(60))),
+                Err(rejection) => assert_eq!(rejection.retry_in, Some(Duration::from_secs(60))),
             }
             assert_eq!(case.admits(), admits, "{mode}");
         }

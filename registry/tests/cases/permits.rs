@@ -70,7 +70,7 @@ async fn a_rejection_beside_a_probe_says_when_the_probe_counts_as_lost() {
     case.at(60.0).await;
     let _probe = case.start();
     case.at(100.0).await;
-    assert_eq!(case.s.try_acquire().unwrap_err().retry_in(), Some(Duration::from_secs(80)));
+    assert_eq!(case.s.try_acquire().unwrap_err().retry_in, Some(Duration::from_secs(80)));
 }
 
 #[tokio::test(start_paused = true)]
@@ -84,7 +84,7 @@ async fn of_ten_callers_at_once_exactly_as_many_probe_as_there_are_permits() {
         let answers = at_once(10, || case.s.try_acquire());
         assert_eq!(answers.iter().filter(|a| a.is_ok()).count(), permits);
         assert!(answers.iter().flatten().all(circuit_registry::Permit::is_probe));
-        assert!(answers.iter().filter_map(|a| a.as_ref().err()).all(|r| r.reason() == "half_open_busy"));
+        assert!(answers.iter().filter_map(|a| a.as_ref().err()).all(|r| r.reason.as_str() == "half_open_busy"));
     }
 }
 

@@ -3,7 +3,7 @@
 //!
 //! What one breaker's books do with explicit time, clocks that step back included, is tested beside them.
 
-#[path = "../../src/books/properties/model.rs"]
+#[path = "../../src/state/properties/model.rs"]
 mod model;
 mod names;
 mod observers;

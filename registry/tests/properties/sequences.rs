@@ -10,7 +10,7 @@ use std::{
 };
 
 use circuit_registry::{
-    Breaker, BreakersConfig, CallError, CircuitRegistry, Override, Permit, Rejection, store::MemoryStore,
+    Breaker, BreakersConfig, CallError, CircuitRegistry, Override, Permit, RejectReason, Rejection, store::MemoryStore,
 };
 use futures::channel::oneshot;
 use proptest::{collection::vec, option, prelude::*, sample::select};
@@ -213,11 +213,14 @@ impl World {
     fn rejected(&mut self, rejection: &Rejection) -> Result<(), TestCaseError> {
         self.rejections += 1;
         let expected = self.model.admit(self.started, self.now());
-        let answer = match rejection {
-            Rejection::Open { retry_in, forced, .. } => Answer::Open { retry_in: *retry_in, forced: *forced },
-            Rejection::HalfOpenBusy { retry_in, .. } => Answer::Busy { retry_in: *retry_in },
-            Rejection::BulkheadFull { .. } => Answer::Full,
-            other => return Err(TestCaseError::fail(format!("{other}"))),
+        let retry_in = rejection.retry_in.unwrap_or_default();
+        let answer = match rejection.reason {
+            RejectReason::Open | RejectReason::ForcedOpen => {
+                Answer::Open { retry_in, forced: rejection.reason == RejectReason::ForcedOpen }
+            }
+            RejectReason::HalfOpenBusy => Answer::Busy { retry_in },
+            RejectReason::BulkheadFull => Answer::Full,
+            _ => return Err(TestCaseError::fail(format!("{rejection}"))),
         };
         prop_assert_eq!(answer, expected);
         Ok(())
@@ -312,7 +315,7 @@ impl World {
             }
             Op::Hold(mode, who, lasting) => {
                 let lasting = lasting.map(|tenths| Duration::from_millis(tenths * 100));
-                let order = Override { who: who.to_string(), why: "told to".into(), until: lasting };
+                let order = Override { who: who.to_string(), why: "told to".into(), ttl: lasting };
                 match mode {
                     Mode::ForceOpen => self.breaker.force_open(order),
                     Mode::ForceClosed => self.breaker.force_closed(order),

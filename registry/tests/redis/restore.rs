@@ -241,7 +241,7 @@ async fn a_token_that_is_due_in_a_far_future_is_due_soon() {
     let mut redis = server.look().await;
     let _: () = redis.set("circuit-registry:rate:s", "9000000000000000").await.unwrap();
     let told = process.ok().await.expect_err("none now");
-    assert!(told.retry_in().is_some_and(|time| time <= Duration::from_millis(200)), "{told:?}");
+    assert!(told.retry_in.is_some_and(|time| time <= Duration::from_millis(200)), "{told:?}");
 }
 
 #[tokio::test]

@@ -271,7 +271,7 @@ fn a_rejection_costs_no_retry_token() -> Result {
     for _ in 0..100 {
         let retry = CallContext::attempt(2).scope(scene.breaker.call(async { Ok::<_, Sick>(()) }));
         let result = scene.world.within(|| once(retry));
-        if !result.is_err_and(|error| error.rejection().is_some_and(|refusal| refusal.reason() == "open")) {
+        if !result.is_err_and(|error| error.rejection().is_some_and(|refusal| refusal.reason.as_str() == "open")) {
             return Err("expected an open rejection, observed something else".into());
         }
     }

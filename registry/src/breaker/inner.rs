@@ -1,0 +1,208 @@
+//! The shell around a breaker's [`state`](crate::state): it locks, reads the clock, counts, announces and waits.
+//!
+//! A call in good times takes no lock: it reads the [`fast_path`](crate::fast_path), bumps a counter of its own thread's, runs, looks at
+//! the fast path again and bumps another. Everything else goes through the mutex, which is never held while a call runs.
+
+use std::{
+    sync::{Arc, PoisonError},
+    time::Duration,
+};
+
+use tokio::sync::Notify;
+
+use crate::{
+    breaker::{
+        fast_path::{Counter, FastPath, ShardedCounters, StateWord},
+        histogram::Histogram,
+        shared::Shared,
+        sync::{AtomicU64, Mutex, MutexGuard, Ordering},
+    },
+    clock::Tick,
+    error::Rejection,
+    event::EventKind,
+    hash::fnv,
+    outcome::ServiceName,
+    policy::{Mode, Policy},
+    state::{BreakerState, StateChange, fleet_view::Question, overrides::Override, rng::Rng},
+};
+
+/// Why a call does not start now.
+pub(crate) enum Blocked {
+    Rejected(Rejection),
+    /// The bulkhead is full, and there may be a place within this time.
+    Queue {
+        max_wait: Duration,
+    },
+    /// The store must be asked first.
+    AskStore(Question),
+}
+
+/// Rejections that are counted apart from the counters: they are rare, and take the mutex anyway.
+const REFUSALS: usize = 4;
+
+/// One breaker. Everything on it is reached through shared references.
+pub(crate) struct BreakerInner {
+    pub(super) fast_path: FastPath,
+    pub(super) counters: ShardedCounters,
+    pub(crate) name: ServiceName,
+    pub(super) refused: [AtomicU64; REFUSALS],
+    /// By [`State`] entered.
+    pub(super) transitions: [AtomicU64; 3],
+    pub(super) guarded: Mutex<Guarded>,
+    /// A place in the bulkhead was freed.
+    pub(super) freed: Notify,
+    pub(super) histogram: Option<Box<Histogram>>,
+    pub(super) shared: Arc<Shared>,
+}
+
+pub(super) struct Guarded {
+    pub(super) state: BreakerState,
+    pub(super) rng: Rng,
+}
+
+impl BreakerInner {
+    pub(crate) fn new(name: ServiceName, policy: Arc<Policy>, shared: Arc<Shared>) -> Self {
+        let mut state = BreakerState::new(policy);
+        if shared.store_handle.as_ref().is_some_and(|store_handle| store_handle.fleet().is_some()) {
+            state.connect();
+        }
+        let seed = fnv(shared.seed, name.as_bytes());
+        let inner = Self {
+            fast_path: FastPath::new(StateWord::new(0)),
+            counters: ShardedCounters::new(),
+            name,
+            refused: Default::default(),
+            transitions: Default::default(),
+            histogram: shared.measured.then(Box::default),
+            guarded: Mutex::new(Guarded { state, rng: Rng::new(seed) }),
+            freed: Notify::new(),
+            shared,
+        };
+        inner.publish(&inner.lock_all().state, inner.shared.clock.now());
+        inner
+    }
+
+    pub(crate) fn policy(&self) -> Arc<Policy> {
+        self.lock().policy.clone()
+    }
+
+    #[inline]
+    pub(crate) const fn fast_path(&self) -> &FastPath {
+        &self.fast_path
+    }
+
+    #[inline]
+    pub(crate) fn count(&self, counter: Counter) {
+        self.counters.count(counter);
+    }
+
+    #[inline]
+    pub(crate) fn now(&self) -> Tick {
+        self.shared.clock.now()
+    }
+    // ── operators and configuration ────────────────────────────────────────────────────────────────────────────────────
+
+    pub(crate) fn hold(&self, kind: Mode, order: Override) {
+        let told = EventKind::Overridden { mode: kind, who: order.who.clone(), why: order.why.clone() };
+        self.operate(|state, now, _| (state.hold(kind, order, now), Some(told)));
+        self.note_all();
+    }
+
+    pub(crate) fn release(&self, who: Option<&str>) -> bool {
+        let mut any = false;
+        self.operate(|state, now, _| match state.release(who, now) {
+            None => (None, None),
+            Some(state_change) => {
+                any = true;
+                let who = who.unwrap_or("everyone").to_owned();
+                let told = EventKind::Overridden { mode: state.mode(now), who, why: "released".into() };
+                (state_change, Some(told))
+            }
+        });
+        self.note_all();
+        any
+    }
+
+    /// Goes by `policy` from now on. Whether that is a change.
+    pub(crate) fn reconfigure(&self, policy: &Arc<Policy>) -> bool {
+        let mut changed = false;
+        self.operate(|state, now, _| match state.reconfigure(policy, now) {
+            None => (None, None),
+            Some(state_change) => {
+                changed = true;
+                (state_change, Some(EventKind::Reconfigured))
+            }
+        });
+        if changed {
+            self.note_all(); // a record names the policy it was made under
+        }
+        self.freed.notify_waiters(); // the bulkhead may have grown
+        changed
+    }
+
+    /// Changes the state from outside a call: `change` gets them, the time and a draw.
+    pub(crate) fn operate(
+        &self,
+        change: impl FnOnce(&mut BreakerState, Tick, u64) -> (Option<StateChange>, Option<EventKind>),
+    ) {
+        let (mut guarded, now) = self.lock_all_now();
+        let Guarded { state, rng } = &mut *guarded;
+        let (state_change, told) = change(state, now, rng.next());
+        self.publish(state, now);
+        if let Some(told) = told {
+            self.shared.announcer.announce(&self.name, now, told);
+        }
+        self.announce(now, state_change);
+    }
+
+    // ── under the lock ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+    pub(super) fn lock_all(&self) -> MutexGuard<'_, Guarded> {
+        // Nothing under this lock panics; if it did, the state would still be in order between two of its steps.
+        self.guarded.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The state and the time. The clock is read under the lock, so that whoever comes later comes later by the clock too, and nobody
+    /// waits for a lock with an old time in hand.
+    pub(super) fn lock_all_now(&self) -> (MutexGuard<'_, Guarded>, Tick) {
+        let guarded = self.lock_all();
+        let now = self.shared.clock.now();
+        (guarded, now)
+    }
+
+    pub(super) fn lock(&self) -> impl std::ops::Deref<Target = BreakerState> + '_ {
+        struct Locked<'a>(MutexGuard<'a, Guarded>);
+        impl std::ops::Deref for Locked<'_> {
+            type Target = BreakerState;
+            fn deref(&self) -> &BreakerState {
+                &self.0.state
+            }
+        }
+        Locked(self.lock_all())
+    }
+
+    pub(super) fn publish(&self, state: &BreakerState, now: Tick) {
+        // Who wants to hear of every call gets every call through the state.
+        let (word, deadline) = if self.shared.announcer.wants_calls {
+            (StateWord::new(state.machine.generation()), None)
+        } else {
+            let digest = state.digest(now, self.shared.measured);
+            (StateWord::of(&digest), digest.rejects_until)
+        };
+        self.fast_path.publish(word, deadline);
+    }
+
+    /// Queues what happened. Under the lock, so that the order of the queue is the order of events; observers hear of it on their
+    /// own thread.
+    pub(super) fn announce(&self, now: Tick, state_change: Option<StateChange>) {
+        let Some(state_change) = state_change else { return };
+        let kind = match state_change {
+            StateChange::Transition(transition) => {
+                self.transitions[transition.to as usize].fetch_add(1, Ordering::Relaxed);
+                EventKind::Transition(transition)
+            }
+            StateChange::WouldOpen(transition) => EventKind::WouldOpen(transition),
+        };
+        self.shared.announcer.announce(&self.name, now, kind);
+    }
+}

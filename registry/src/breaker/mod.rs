@@ -1,0 +1,15 @@
+//! One breaker at work: it locks, reads the clock, counts, announces and waits around the pure [`state`](crate::state).
+
+mod admission;
+pub(crate) mod call;
+pub(crate) mod context;
+pub(crate) mod fast_path;
+mod handle;
+pub(crate) mod histogram;
+pub(crate) mod inner;
+mod reading;
+mod settlement;
+pub(crate) mod shared;
+pub(crate) mod sync;
+
+pub use handle::{Breaker, Permit};
