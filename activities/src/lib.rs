@@ -1,17 +1,28 @@
 //! The upstreams of an OSINT/KYB investigation as Temporal activities.
 //!
-//! One row per upstream ([`catalog`]), one client for all of them, pure parsers, one table per upstream that says what its
-//! answers mean ([`classify`]). What a workflow needs to plan and to report is plain data ([`model`]).
+//! | layer | modules | knows |
+//! |---|---|---|
+//! | words | [`error`], [`identifiers`], [`model`] | plain data |
+//! | reading | [`parse`], [`editions`], [`guard`] | formats, files, addresses |
+//! | the row's type | [`spec`] | what a source is made of, and no source |
+//! | asking | [`classify`], [`client`], [`cache`], [`flow`] | HTTP, breakers, earlier answers |
+//! | the rows | [`source`], [`catalog`] | the upstreams, one file each, and the list of them |
+//! | edges | [`activity`], [`harness`] | Temporal; flows without upstreams |
 
 pub mod activity;
 pub mod cache;
 pub mod catalog;
 pub mod classify;
 pub mod client;
+pub mod editions;
+pub mod error;
+mod files;
 pub mod flow;
+pub mod guard;
+pub mod harness;
 pub mod identifiers;
 pub mod model;
 pub mod parse;
-pub mod rehearsal;
 pub mod simulator;
 pub mod source;
+pub mod spec;

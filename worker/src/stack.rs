@@ -7,9 +7,7 @@ use std::{
 
 use circuit_registry::CircuitRegistry;
 use osint_activities::{
-    activity::Activities,
-    client::{Client, Settings, guard::Names},
-    simulator::Simulator,
+    activity::Activities, client::Client, client::guard::Names, simulator::Simulator, spec::Settings,
 };
 
 use crate::{

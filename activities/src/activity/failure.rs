@@ -2,20 +2,20 @@
 
 use temporalio_common::error::ApplicationFailure;
 
-use super::{Chance, Failed};
+use super::{AttemptInfo, Failed};
 
 impl Failed {
     /// The failure of an attempt. Type and category come from the registry's table; the details are the
-    /// [`Lack`](crate::model::Lack). An upstream that failed the last attempt is not asked again, while a refusal of our own
+    /// [`FailureDetails`](crate::model::FailureDetails). An upstream that failed the last attempt is not asked again, while a refusal of our own
     /// may be repeated for as long as the retry policy lets it.
     #[must_use]
-    pub fn failure(self, chance: Chance) -> ApplicationFailure {
-        let Self { lack, error } = self;
-        let reason = lack.reason;
-        if chance.last && !reason.is_refusal() {
-            return reason.last_failure(error, *lack);
+    pub fn failure(self, info: AttemptInfo) -> ApplicationFailure {
+        let Self { details, error } = self;
+        let reason = details.reason;
+        if info.last && !reason.is_refusal() {
+            return reason.last_failure(error, *details);
         }
         let retry_in = error.rejection().and_then(|rejection| rejection.retry_in);
-        reason.failure(error, retry_in, *lack)
+        reason.failure(error, retry_in, *details)
     }
 }

@@ -3,8 +3,8 @@
 
 use std::fmt::Write;
 
-use super::{Countries, Credential, Operation, Source, sources, stand_ins};
-use crate::classify::{Class, Rule, Scope, Text};
+use super::{fallbacks, sources};
+use crate::spec::{BodyMatch, Class, Countries, Credential, Operation, Rule, Scope, Source};
 
 const HEAD: &str = "\
 # Upstreams
@@ -33,7 +33,7 @@ pub fn page() -> String {
     out.push_str(
         "\n# Stand-ins\n\nAsked only in the place of a source that has no answer. They have breakers of their own.\n",
     );
-    stand_ins().iter().for_each(|source| section(&mut out, source));
+    fallbacks().iter().for_each(|source| section(&mut out, source));
     out
 }
 
@@ -44,8 +44,7 @@ fn section(out: &mut String, source: &Source) {
             let _ = writeln!(out, "- **{name}**: {text}");
         }
     };
-    let bases = source.bases.iter().map(|base| format!("`{}` (`{}`)", base.default, base.env));
-    line("address", &bases.collect::<Vec<_>>().join(", "));
+    line("address", &format!("`{}` (`{}`)", source.base.default, source.base.env));
     if source.breaker != source.name {
         line("breaker", &format!("`{}`", source.breaker));
     }
@@ -87,7 +86,7 @@ fn rules(out: &mut String, source: &Source) {
     for (operation, rule) in rules {
         let status = if rule.status == 0 { "any".to_owned() } else { rule.status.to_string() };
         let only = if operation.is_empty() { String::new() } else { format!(" of `{operation}`") };
-        let (body, means, reason) = (body(rule.text), means(rule), rule.reason);
+        let (body, means, reason) = (body(rule.body), means(rule), rule.reason);
         let _ = writeln!(out, "| {status}{only} | {body} | {means} | {reason} |");
     }
 }
@@ -104,14 +103,14 @@ fn means(rule: &Rule) -> String {
     }
 }
 
-fn body(text: Text) -> String {
+fn body(text: BodyMatch) -> String {
     match text {
-        Text::Any => "any".to_owned(),
-        Text::With(text) => format!("with `{}`", text.replace('|', "\\|")),
-        Text::Plain(text) => format!("plain text with `{text}`"),
-        Text::Json => "JSON".to_owned(),
-        Text::Html => "a page".to_owned(),
-        Text::NotHtml => "no page".to_owned(),
+        BodyMatch::Any => "any".to_owned(),
+        BodyMatch::With(text) => format!("with `{}`", text.replace('|', "\\|")),
+        BodyMatch::Plain(text) => format!("plain text with `{text}`"),
+        BodyMatch::Json => "JSON".to_owned(),
+        BodyMatch::Html => "a page".to_owned(),
+        BodyMatch::NotHtml => "no page".to_owned(),
     }
 }
 
@@ -142,7 +141,7 @@ mod tests {
     #[test]
     fn every_source_operation_and_limit_is_on_the_page() {
         let page = page();
-        for source in sources().iter().chain(stand_ins()) {
+        for source in sources().iter().chain(fallbacks()) {
             assert!(
                 page.contains(&format!("\n## {}\n", source.name)) && page.contains(source.limits),
                 "{}",

@@ -14,7 +14,7 @@ use super::*;
 
 static SOURCE: Source = Source {
     name: "example",
-    bases: &[Base { env: "TAVILY_BASE_URL", default: "http://127.0.0.1:1" }],
+    base: Base { env: "TAVILY_BASE_URL", default: "http://127.0.0.1:1" },
     auth: Auth::Bearer("TAVILY_API_KEY"),
     ..Source::BLANK
 };
@@ -52,7 +52,7 @@ fn http(head: &str, body: &[u8]) -> Vec<u8> {
     answer
 }
 
-async fn ask(answers: Vec<Vec<u8>>, request: Request) -> Result<Reply, Trouble> {
+async fn ask(answers: Vec<Vec<u8>>, request: Request) -> Result<Reply, SourceError> {
     let (addr, _asked) = server(answers).await;
     client(addr).send(&SOURCE, request).await
 }
@@ -164,7 +164,7 @@ async fn a_public_name_that_stands_for_an_inner_address_is_not_connected_to() {
     let (addr, mut asked) = server(vec![http("200 OK", b"{}"), http("200 OK", b"{}")]).await;
     let address = format!("http://register.example:{}", addr.port());
     let base = Base { env: "TAVILY_BASE_URL", default: Box::leak(address.clone().into_boxed_str()) };
-    let source = Source { bases: Box::leak(Box::new([base])), ..SOURCE };
+    let source = Source { base, ..SOURCE };
     let names = || guard::Names::new(Here);
     let client = Client::with_names(Settings::default(), names()).expect("a client");
     let trouble = client.send(&source, Request::get("/x")).await.expect_err("an inner address");

@@ -2,8 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::Reply;
-use crate::classify::Trouble;
+use crate::spec::{Reply, SourceError};
 
 /// Most requests that one script answers: a flow that asks more often is going in circles.
 const PATIENCE: usize = 100;
@@ -44,12 +43,12 @@ impl Script {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).asked
     }
 
-    pub(super) fn next(&self, limit: usize) -> Result<Reply, Trouble> {
+    pub(super) fn next(&self, limit: usize) -> Result<Reply, SourceError> {
         let mut play = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let reply = play.replies.get(play.asked).or(play.replies.last());
         let reply = reply.filter(|_| play.asked < PATIENCE).cloned();
         play.asked += 1;
-        let reply = reply.ok_or_else(|| Trouble::unavailable("has nothing to say any more"))?;
+        let reply = reply.ok_or_else(|| SourceError::unavailable("has nothing to say any more"))?;
         if reply.body.len() > limit { Err(super::too_long(limit)) } else { Ok(reply) }
     }
 }

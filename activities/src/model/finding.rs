@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::{Facts, Subject};
-use crate::classify::Class;
+use crate::error::Class;
 
 /// How well one question was answered. "No answer" and "nothing found" are different words on purpose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -87,7 +87,7 @@ impl std::fmt::Display for Status {
 
 /// The input of every operation's activity.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Ask {
+pub struct Query {
     /// Whom the question is about.
     pub subject: Subject,
     /// A job of an earlier attempt or of a [`Status::Pending`] finding, to be collected instead of started again.
@@ -99,7 +99,7 @@ pub struct Ask {
     pub tries: Option<u32>,
 }
 
-impl From<Subject> for Ask {
+impl From<Subject> for Query {
     fn from(subject: Subject) -> Self {
         Self { subject, job: None, tries: None }
     }
@@ -184,22 +184,22 @@ impl Finding {
 
     /// What a workflow makes of an operation that ended in an error: the source stays a gap, and the gap has a reason.
     #[must_use]
-    pub fn lacking(lack: &Lack) -> Self {
-        let ended = lack.started_at.and_then(|at| at.checked_add(Duration::from_millis(lack.duration_ms)).ok());
-        let wait = lack.retry_in_ms.map(Duration::from_millis);
+    pub fn unanswered(details: &FailureDetails) -> Self {
+        let ended = details.started_at.and_then(|at| at.checked_add(Duration::from_millis(details.duration_ms)).ok());
+        let wait = details.retry_in_ms.map(Duration::from_millis);
         Self {
-            attempts: lack.attempts,
-            started_at: lack.started_at,
-            duration_ms: lack.duration_ms,
+            attempts: details.attempts,
+            started_at: details.started_at,
+            duration_ms: details.duration_ms,
             retry_at: ended.zip(wait).and_then(|(ended, wait)| ended.checked_add(wait).ok()),
-            ..Self::new(&lack.source, &lack.operation, Status::Degraded).because(&*lack.text)
+            ..Self::new(&details.source, &details.operation, Status::Degraded).because(&*details.text)
         }
     }
 }
 
 /// The details of an activity failure: why a source has no answer. Reads as the registry's own failure details too.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Lack {
+pub struct FailureDetails {
     /// The breaker that refused or judged the call, such as `vies:DE`.
     pub service: String,
     /// Why there is no answer, as the registry's word for it.
@@ -225,15 +225,34 @@ pub struct Lack {
     pub duration_ms: u64,
 }
 
+impl FailureDetails {
+    /// An attempt that was given up, without a breaker, a cause or a time yet.
+    #[must_use]
+    pub fn new(source: &str, operation: &str, attempts: u32) -> Self {
+        Self {
+            service: String::new(),
+            reason: Reason::Declined,
+            retry_in_ms: None,
+            source: source.to_owned(),
+            operation: operation.to_owned(),
+            class: None,
+            text: String::new(),
+            attempts,
+            started_at: None,
+            duration_ms: 0,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use circuit_registry::temporal::FailureDetails;
+    use circuit_registry::temporal::FailureDetails as RegistryDetails;
 
     use super::*;
 
     #[test]
     fn a_lack_reads_as_the_registrys_failure_details() {
-        let lack = Lack {
+        let details = FailureDetails {
             service: "vies:DE".into(),
             reason: Reason::Open,
             retry_in_ms: Some(30_000),
@@ -245,10 +264,10 @@ mod tests {
             started_at: Some(Timestamp::UNIX_EPOCH),
             duration_ms: 1_000,
         };
-        let json = serde_json::to_value(&lack).expect("a lack serialises");
-        let details: FailureDetails = serde_json::from_value(json).expect("and reads as the registry's details");
-        assert_eq!((details.service.as_deref(), details.retry_in_ms), (Some("vies:DE"), Some(30_000)));
-        let finding = Finding::lacking(&lack);
+        let json = serde_json::to_value(&details).expect("a details serialises");
+        let read: RegistryDetails = serde_json::from_value(json).expect("and reads as the registry's details");
+        assert_eq!((read.service.as_deref(), read.retry_in_ms), (Some("vies:DE"), Some(30_000)));
+        let finding = Finding::unanswered(&details);
         assert_eq!(finding.status, Status::Degraded);
         assert_eq!(finding.retry_at.map(Timestamp::as_second), Some(31), "counted from the end of the attempt");
     }

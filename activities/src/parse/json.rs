@@ -1,14 +1,14 @@
 //! JSON as registers write it: numbers in quotes, single things where lists are promised, raw control characters.
 //!
 //! Leniency ends where an answer could be misread. A value that is optional may be missing or odd and is then simply not
-//! known; a value that the conclusion rests on is *required*, and without it the answer is [`Trouble`]. In particular a
+//! known; a value that the conclusion rests on is *required*, and without it the answer is [`SourceError`]. In particular a
 //! list that should be there and is not must never read as "nothing found".
 
 use jiff::{Timestamp, civil, tz::TimeZone};
 use serde_json::Value;
 
 use super::date::iso;
-use crate::classify::Trouble;
+use crate::spec::SourceError;
 
 /// A place in a document, or the absence of one. Going further from an absent place stays absent.
 #[derive(Debug, Clone, Copy)]
@@ -18,19 +18,19 @@ pub struct Node<'a>(Option<&'a Value>);
 ///
 /// # Errors
 /// An outage, if it is a page or was cut short; a bad shape if it is neither that nor JSON.
-pub fn parse(body: &[u8]) -> Result<Value, Trouble> {
+pub fn parse(body: &[u8]) -> Result<Value, SourceError> {
     begins_as_data(body)?;
     serde_json::from_slice(body).or_else(|error| {
         if error.is_eof() {
-            return Err(Trouble::unavailable("broke off its answer"));
+            return Err(SourceError::unavailable("broke off its answer"));
         }
         // A raw line break inside a string is the usual reason; outside of strings a space means the same.
         let tamed: Vec<u8> = body.iter().map(|byte| if *byte < b' ' { b' ' } else { *byte }).collect();
         serde_json::from_str(&String::from_utf8_lossy(&tamed)).map_err(|error| {
             if error.is_eof() {
-                Trouble::unavailable("broke off its answer")
+                SourceError::unavailable("broke off its answer")
             } else {
-                Trouble::bad_shape("answered something that is no JSON")
+                SourceError::bad_shape("answered something that is no JSON")
             }
         })
     })
@@ -40,10 +40,10 @@ pub fn parse(body: &[u8]) -> Result<Value, Trouble> {
 ///
 /// # Errors
 /// An outage, if there is nothing in it or a page.
-pub fn begins_as_data(body: &[u8]) -> Result<(), Trouble> {
+pub fn begins_as_data(body: &[u8]) -> Result<(), SourceError> {
     match body.iter().find(|byte| !byte.is_ascii_whitespace()) {
-        None => Err(Trouble::unavailable("answered nothing at all")),
-        Some(b'<') => Err(Trouble::unavailable("answered a page where data was promised: an outage or a block")),
+        None => Err(SourceError::unavailable("answered nothing at all")),
+        Some(b'<') => Err(SourceError::unavailable("answered a page where data was promised: an outage or a block")),
         Some(_) => Ok(()),
     }
 }
@@ -181,7 +181,7 @@ impl<'a> Node<'a> {
     ///
     /// # Errors
     /// If it is not.
-    pub fn require(self, name: &'static str) -> Result<Self, Trouble> {
+    pub fn require(self, name: &'static str) -> Result<Self, SourceError> {
         let node = self.get(name);
         if node.exists() { Ok(node) } else { Err(lacks(name)) }
     }
@@ -190,7 +190,7 @@ impl<'a> Node<'a> {
     ///
     /// # Errors
     /// If it is not.
-    pub fn require_text(self, name: &'static str) -> Result<String, Trouble> {
+    pub fn require_text(self, name: &'static str) -> Result<String, SourceError> {
         self.get(name).text().ok_or_else(|| lacks(name))
     }
 
@@ -198,7 +198,7 @@ impl<'a> Node<'a> {
     ///
     /// # Errors
     /// If none is.
-    pub fn require_any(self, names: &[&'static str]) -> Result<String, Trouble> {
+    pub fn require_any(self, names: &[&'static str]) -> Result<String, SourceError> {
         let found = names.iter().find_map(|name| self.get(name).text());
         found.ok_or_else(|| lacks(names.first().copied().unwrap_or_default()))
     }
@@ -207,7 +207,7 @@ impl<'a> Node<'a> {
     ///
     /// # Errors
     /// If it is not, or contains anything else.
-    pub fn require_list(self, name: &'static str) -> Result<Vec<Self>, Trouble> {
+    pub fn require_list(self, name: &'static str) -> Result<Vec<Self>, SourceError> {
         let list = self.require(name)?;
         let items: Vec<_> = list.items().collect();
         if items.iter().all(|item| item.is_object()) { Ok(items) } else { Err(lacks(name)) }
@@ -236,14 +236,14 @@ fn local(text: &str, zone: TimeZone) -> Option<Timestamp> {
 
 /// The answer lacks something that the conclusion rests on.
 #[must_use]
-pub fn lacks(name: &str) -> Trouble {
-    Trouble::bad_shape(format!("answered without a usable '{name}'"))
+pub fn lacks(name: &str) -> SourceError {
+    SourceError::bad_shape(format!("answered without a usable '{name}'"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::classify::Class;
+    use crate::spec::Class;
 
     #[test]
     fn bodies_that_are_no_json_are_told_apart() {

@@ -1,7 +1,7 @@
 //! SOAP: an envelope with an answer or a fault in it. The status of HTTP says nothing about which: faults come with 200 too.
 
 use super::xml::{Element, Node, escape};
-use crate::classify::Trouble;
+use crate::spec::SourceError;
 
 /// An envelope around one element of a namespace, with these children. Services differ in whether the children are in the
 /// namespace as well: those whose schema is *qualified* are.
@@ -21,7 +21,11 @@ pub fn request(namespace: &str, element: &str, qualified: bool, children: &[(&st
 ///
 /// # Errors
 /// If there is a fault in its place, what `fault` makes of the fault's text; a bad shape if there is neither.
-pub fn answer<'a>(envelope: &'a Element, name: &str, fault: impl FnOnce(&str) -> Trouble) -> Result<Node<'a>, Trouble> {
+pub fn answer<'a>(
+    envelope: &'a Element,
+    name: &str,
+    fault: impl FnOnce(&str) -> SourceError,
+) -> Result<Node<'a>, SourceError> {
     let body = envelope.root().require("Body")?;
     let failed = body.get("Fault");
     if failed.exists() {
@@ -34,12 +38,12 @@ pub fn answer<'a>(envelope: &'a Element, name: &str, fault: impl FnOnce(&str) ->
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{classify::Class, parse::xml};
+    use crate::{parse::xml, spec::Class};
 
-    fn read(content: &str) -> Result<Option<String>, Trouble> {
+    fn read(content: &str) -> Result<Option<String>, SourceError> {
         let body = format!("<e:Envelope xmlns:e='x'><e:Header/><e:Body>{content}</e:Body></e:Envelope>");
         let envelope = xml::parse(body.as_bytes())?;
-        let answer = answer(&envelope, "answer", |text| Trouble::business(text.to_owned()))?;
+        let answer = answer(&envelope, "answer", |text| SourceError::business(text.to_owned()))?;
         Ok(answer.text().map(str::to_owned))
     }
 

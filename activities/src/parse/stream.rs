@@ -11,7 +11,7 @@ use serde::{
 };
 use serde_json::Value;
 
-use crate::classify::Trouble;
+use crate::spec::SourceError;
 
 /// The longest record.
 pub const RECORD: u64 = 1_000_000;
@@ -41,7 +41,7 @@ impl<R: io::Read> io::Read for Limited<R> {
 ///
 /// # Errors
 /// An outage if the text breaks off, a bad shape if it is no such JSON or exceeds `whole` bytes or [`RECORD`].
-pub fn records(text: impl io::Read, whole: u64, each: &mut dyn FnMut(Value)) -> Result<u64, Trouble> {
+pub fn records(text: impl io::Read, whole: u64, each: &mut dyn FnMut(Value)) -> Result<u64, SourceError> {
     let record = Rc::new(Cell::new(RECORD));
     // Bytes are counted as they are consumed, so the buffer lies below.
     let limited = Limited { inner: io::BufReader::with_capacity(1 << 16, text), record: record.clone(), whole };
@@ -57,14 +57,14 @@ pub fn records(text: impl io::Read, whole: u64, each: &mut dyn FnMut(Value)) -> 
     Ok(count)
 }
 
-fn trouble(error: &serde_json::Error) -> Trouble {
+fn trouble(error: &serde_json::Error) -> SourceError {
     match error.classify() {
-        serde_json::error::Category::Eof => Trouble::unavailable("broke off its file"),
+        serde_json::error::Category::Eof => SourceError::unavailable("broke off its file"),
         serde_json::error::Category::Io if error.to_string().contains("too large") => {
-            Trouble::bad_shape("sent a file or a record larger than it can be")
+            SourceError::bad_shape("sent a file or a record larger than it can be")
         }
-        serde_json::error::Category::Io => Trouble::bad_shape("sent a file that does not unpack"),
-        _ => Trouble::bad_shape("sent a file of another shape"),
+        serde_json::error::Category::Io => SourceError::bad_shape("sent a file that does not unpack"),
+        _ => SourceError::bad_shape("sent a file of another shape"),
     }
 }
 
@@ -113,7 +113,7 @@ impl<'de> DeserializeSeed<'de> for Item<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::classify::Class;
+    use crate::spec::Class;
 
     fn read(text: &[u8], whole: u64) -> Result<Vec<String>, Class> {
         let mut seen = Vec::new();

@@ -15,7 +15,7 @@ use quick_xml::{
 };
 
 use super::json::{lacks, moment};
-use crate::classify::Trouble;
+use crate::spec::SourceError;
 
 /// Deepest nesting that is read. SOAP answers have about ten levels.
 const DEPTH: usize = 64;
@@ -40,11 +40,11 @@ pub struct Node<'a>(Option<&'a Element>);
 ///
 /// # Errors
 /// An outage, if it is a page or was cut short; a bad shape if it is neither that nor XML.
-pub fn parse(body: &[u8]) -> Result<Element, Trouble> {
+pub fn parse(body: &[u8]) -> Result<Element, SourceError> {
     let text = decoded(body);
     let text = text.trim_start();
     if text.is_empty() {
-        return Err(Trouble::unavailable("answered nothing at all"));
+        return Err(SourceError::unavailable("answered nothing at all"));
     }
     if !text.starts_with('<') {
         return Err(no_xml());
@@ -58,7 +58,7 @@ pub fn parse(body: &[u8]) -> Result<Element, Trouble> {
             Event::Start(tag) => {
                 open.push(element(&tag, root.is_some(), &mut nodes)?);
                 if open.len() > DEPTH {
-                    return Err(Trouble::bad_shape("answered XML that is nested too deeply to be meant"));
+                    return Err(SourceError::bad_shape("answered XML that is nested too deeply to be meant"));
                 }
                 None
             }
@@ -74,7 +74,7 @@ pub fn parse(body: &[u8]) -> Result<Element, Trouble> {
             Event::DocType(kind) if is_html(kind.split_ascii_whitespace().next().unwrap_or_default()) => {
                 return Err(page());
             }
-            Event::DocType(_) => return Err(Trouble::bad_shape("answered XML with a document type of its own")),
+            Event::DocType(_) => return Err(SourceError::bad_shape("answered XML with a document type of its own")),
             Event::Decl(_) | Event::PI(_) | Event::Comment(_) => None,
             Event::Eof => break,
         };
@@ -106,7 +106,7 @@ fn decoded(body: &[u8]) -> std::borrow::Cow<'_, str> {
     declared.unwrap_or(UTF_8).decode(body).0
 }
 
-fn element(tag: &BytesStart<'_>, second: bool, nodes: &mut usize) -> Result<Element, Trouble> {
+fn element(tag: &BytesStart<'_>, second: bool, nodes: &mut usize) -> Result<Element, SourceError> {
     let name = tag.local_name().into_inner().to_owned();
     if *nodes == 0 && is_html(&name) {
         return Err(page());
@@ -126,7 +126,7 @@ fn element(tag: &BytesStart<'_>, second: bool, nodes: &mut usize) -> Result<Elem
     }
     *nodes += 1 + attributes.len();
     if *nodes > NODES {
-        return Err(Trouble::bad_shape("answered more XML elements than can be meant"));
+        return Err(SourceError::bad_shape("answered more XML elements than can be meant"));
     }
     Ok(Element { name, attributes, ..Element::default() })
 }
@@ -143,19 +143,19 @@ fn is_html(name: &str) -> bool {
     name.eq_ignore_ascii_case("html")
 }
 
-fn page() -> Trouble {
-    Trouble::unavailable("answered a page where data was promised: an outage or a block")
+fn page() -> SourceError {
+    SourceError::unavailable("answered a page where data was promised: an outage or a block")
 }
 
-fn no_xml() -> Trouble {
-    Trouble::bad_shape("answered something that is no XML")
+fn no_xml() -> SourceError {
+    SourceError::bad_shape("answered something that is no XML")
 }
 
-fn cut_short() -> Trouble {
-    Trouble::unavailable("broke off its answer")
+fn cut_short() -> SourceError {
+    SourceError::unavailable("broke off its answer")
 }
 
-fn malformed(error: &Error) -> Trouble {
+fn malformed(error: &Error) -> SourceError {
     match error {
         Error::Syntax(SyntaxError::InvalidBangMarkup) => no_xml(),
         Error::Syntax(_) => cut_short(), // all others are about something that begins and does not end
@@ -274,7 +274,7 @@ impl<'a> Node<'a> {
     ///
     /// # Errors
     /// If it is not.
-    pub fn require(self, name: &str) -> Result<Self, Trouble> {
+    pub fn require(self, name: &str) -> Result<Self, SourceError> {
         let node = self.get(name);
         if node.exists() { Ok(node) } else { Err(lacks(name)) }
     }
@@ -283,7 +283,7 @@ impl<'a> Node<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::classify::Class;
+    use crate::spec::Class;
 
     fn class(body: &[u8]) -> Class {
         parse(body).expect_err("no XML").class

@@ -3,16 +3,17 @@
 //! Both answer 404 for "no such company", with a code of their own inside; a 404 without it is an address that moved.
 //! Persons are in neither. Publications name persons in their text, so only their date and kind are kept.
 
+use circuit_registry::CallError;
 use futures::future::BoxFuture;
 use serde_json::json;
 
 use crate::{
-    catalog::{Auth, Base, Countries, Credential, Need, Operation, Probe, Source},
-    classify::{Class, Rule, Trouble, on},
-    client::Request,
-    flow::{Answer, Fallback, Flow, Session, Stop},
     model::{Address, Company, Facts, Notice, Standing, Subject},
     parse::json::{self as reader, Node, lacks},
+    spec::{
+        Answer, Auth, Base, Class, Countries, Credential, Fallback, Flow, Need, Operation, Probe, Request, Rule,
+        Session, Source, SourceError, on,
+    },
 };
 
 /// The row of the web site's API.
@@ -20,7 +21,7 @@ pub static SOURCE: Source = Source {
     name: "ch_zefix",
     title: "Zefix, Swiss index of companies",
     breaker: "ch_zefix",
-    bases: &[Base { env: "CH_ZEFIX_BASE_URL", default: "https://www.zefix.ch/ZefixREST/api/v1" }],
+    base: Base { env: "CH_ZEFIX_BASE_URL", default: "https://www.zefix.ch/ZefixREST/api/v1" },
     rules: NO_RESULT,
     probe: Some(Probe::json(|| Request::get("/legalForm.json"))),
     limits: "none published; one request a second out of courtesy",
@@ -71,7 +72,7 @@ pub static OFFICIAL: Source = Source {
     name: "ch_zefix_official",
     title: "Zefix, official service",
     breaker: "ch_zefix_official",
-    bases: &[Base { env: "CH_ZEFIX_OFFICIAL_BASE_URL", default: "https://www.zefix.admin.ch/ZefixPublicREST/api/v1" }],
+    base: Base { env: "CH_ZEFIX_OFFICIAL_BASE_URL", default: "https://www.zefix.admin.ch/ZefixPublicREST/api/v1" },
     credentials: &[
         Credential { any_of: &["ZEFIX_USER"], obtain: ACCOUNT },
         Credential { any_of: &["ZEFIX_PASSWORD"], obtain: ACCOUNT },
@@ -105,14 +106,14 @@ fn official_search(subject: &Subject) -> Option<Request> {
     Some(Request::post("/company/search", &document))
 }
 
-fn company<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, Stop>> {
+fn company<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, CallError<SourceError>>> {
     Box::pin(async move {
         let request = Request::get("/firm").segment(number(session).await?).segment("withoutShabPub.json");
         session.ask(request, |reply| detail(&reply.body)).await
     })
 }
 
-fn publications<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, Stop>> {
+fn publications<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, CallError<SourceError>>> {
     Box::pin(async move {
         let request = Request::get("/firm").segment(number(session).await?).segment("shabPub.json");
         session.ask(request, |reply| notices(&reply.body)).await
@@ -120,12 +121,12 @@ fn publications<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, St
 }
 
 /// The index's own number of the subject, which its other addresses want.
-async fn number(session: &Session<'_>) -> Result<String, Stop> {
+async fn number(session: &Session<'_>) -> Result<String, CallError<SourceError>> {
     let uid = session.subject().id.as_deref().unwrap_or_default();
     session.ask(lookup(uid), |reply| ehraid(&reply.body, uid)).await
 }
 
-fn ehraid(body: &[u8], uid: &str) -> Result<String, Trouble> {
+fn ehraid(body: &[u8], uid: &str) -> Result<String, SourceError> {
     let document = reader::parse(body)?;
     let list = Node::root(&document).require_list("list")?;
     for firm in list {
@@ -133,32 +134,32 @@ fn ehraid(body: &[u8], uid: &str) -> Result<String, Trouble> {
             return firm.require_text("ehraid");
         }
     }
-    Err(Trouble::not_found("knows no company of this number"))
+    Err(SourceError::not_found("knows no company of this number"))
 }
 
-fn hits(body: &[u8]) -> Result<Answer, Trouble> {
+fn hits(body: &[u8]) -> Result<Answer, SourceError> {
     let document = reader::parse(body)?;
     companies(Node::root(&document).require_list("list")?)
 }
 
-fn detail(body: &[u8]) -> Result<Answer, Trouble> {
+fn detail(body: &[u8]) -> Result<Answer, SourceError> {
     let document = reader::parse(body)?;
     companies(vec![Node::root(&document)])
 }
 
 /// The official service answers a list, also for a single number.
-fn official(body: &[u8]) -> Result<Answer, Trouble> {
+fn official(body: &[u8]) -> Result<Answer, SourceError> {
     let document = reader::parse(body)?;
     companies(Node::root(&document).items().collect())
 }
 
-fn companies(firms: Vec<Node<'_>>) -> Result<Answer, Trouble> {
+fn companies(firms: Vec<Node<'_>>) -> Result<Answer, SourceError> {
     let companies = firms.into_iter().map(firm).collect::<Result<Vec<_>, _>>()?;
     Answer::listing(companies)
 }
 
 /// Reads an entry of either service; what one of them leaves out is absent.
-fn firm(firm: Node<'_>) -> Result<Company, Trouble> {
+fn firm(firm: Node<'_>) -> Result<Company, SourceError> {
     let text = |path: &str| firm.at(path).text();
     let status = text("status");
     let dissolved = text("deleteDate").or_else(|| text("deletionDate"));
@@ -202,7 +203,7 @@ fn legal_form(code: u64) -> Option<String> {
     Some(name.to_owned())
 }
 
-fn notices(body: &[u8]) -> Result<Answer, Trouble> {
+fn notices(body: &[u8]) -> Result<Answer, SourceError> {
     let document = reader::parse(body)?;
     let list = Node::root(&document);
     if !document.is_array() {
@@ -210,13 +211,13 @@ fn notices(body: &[u8]) -> Result<Answer, Trouble> {
     }
     let mut notices = list.items().map(notice).collect::<Result<Vec<_>, _>>()?;
     if notices.is_empty() {
-        return Err(Trouble::not_found("has no publications about this company"));
+        return Err(SourceError::not_found("has no publications about this company"));
     }
     notices.sort_by(|a, b| b.date.cmp(&a.date));
     Ok(Facts { notices, ..Facts::default() }.into())
 }
 
-fn notice(publication: Node<'_>) -> Result<Notice, Trouble> {
+fn notice(publication: Node<'_>) -> Result<Notice, SourceError> {
     let kinds: Vec<_> = publication.get("mutationTypes").items().filter_map(|kind| kind.get("key").text()).collect();
     Ok(Notice {
         date: Some(publication.require_text("shabDate")?),
@@ -229,7 +230,7 @@ fn notice(publication: Node<'_>) -> Result<Notice, Trouble> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::parse::torture::torture;
+    use crate::parse::corruption::assert_survives_corruption;
 
     const FIRM: &[u8] = include_bytes!("../../fixtures/ch_zefix/details/1009345.json");
     const OFFICIAL: &[u8] = include_bytes!("../../fixtures/ch_zefix_official/CHE191546434.json");
@@ -244,8 +245,8 @@ mod tests {
         assert_eq!((&site.name, &site.id, &site.address), (&official.name, &official.id, &official.address));
         assert_eq!(site.address.and_then(Address::line).as_deref(), Some("Mythenquai 50/60, 8022 Zürich"));
         assert!(site.legal_form.is_some() && official.legal_form.as_deref() == Some("Public limited company"));
-        torture("ch_zefix.company", detail, FIRM);
-        torture("ch_zefix_official", super::official, OFFICIAL);
+        assert_survives_corruption("ch_zefix.company", detail, FIRM);
+        assert_survives_corruption("ch_zefix_official", super::official, OFFICIAL);
     }
 
     #[test]
@@ -254,7 +255,7 @@ mod tests {
         assert_eq!(ehraid(&list("CHE191546434"), "CHE191546434").as_deref(), Ok("7"));
         assert_eq!(ehraid(&list("CHE105909036"), "CHE191546434").expect_err("another").class, Class::NotFound);
         assert_eq!(ehraid(b"{}", "CHE191546434").expect_err("no list").class, Class::BadShape);
-        torture("ch_zefix.search", hits, &list("CHE191546434"));
+        assert_survives_corruption("ch_zefix.search", hits, &list("CHE191546434"));
     }
 
     #[test]
@@ -276,6 +277,6 @@ mod tests {
         assert!(read.iter().all(|notice| notice.text.is_none() && notice.kind.is_some()));
         assert_eq!(notices(b"[]").expect_err("none").class, Class::NotFound);
         assert_eq!(notices(b"{}").expect_err("no list").class, Class::BadShape);
-        torture("ch_zefix.publications", notices, PUBLICATIONS);
+        assert_survives_corruption("ch_zefix.publications", notices, PUBLICATIONS);
     }
 }

@@ -12,12 +12,13 @@ use reqwest::Url;
 use serde_json::json;
 
 use crate::{
-    catalog::{Auth, Base, Countries, Credential, Need, Operation, Probe, Source},
-    classify::{Class, Scope, Trouble, on},
-    client::{Request, guard},
-    flow::{Answer, Flow, Session, Stop},
+    guard,
     model::{Facts, Page, Status, Subject},
     parse::json::{self as reader, Node, lacks},
+    spec::{
+        Answer, Auth, Base, Class, Countries, Credential, Flow, Need, Operation, Probe, Request, Scope, Session,
+        Source, SourceError, on,
+    },
 };
 
 /// The row.
@@ -25,7 +26,7 @@ pub static SOURCE: Source = Source {
     name: "crawl4ai",
     title: "Crawl4AI, the company's own website",
     breaker: "crawl4ai",
-    bases: &[Base { env: "CRAWL4AI_BASE_URL", default: "http://crawl4ai:11235" }],
+    base: Base { env: "CRAWL4AI_BASE_URL", default: "http://crawl4ai:11235" },
     credentials: &[Credential {
         any_of: &["CRAWL4AI_BASE_URL"],
         obtain: "run the container unclecode/crawl4ai and set its address; CRAWL4AI_API_TOKEN too, if it wants one",
@@ -53,16 +54,16 @@ const NOTICES: [&str; 7] = ["impressum", "imprint", "legal", "légal", "colofon"
 /// So many links to such pages are reported.
 const MOST_NOTICES: usize = 5;
 
-fn healthy(body: &[u8]) -> Result<(), Trouble> {
+fn healthy(body: &[u8]) -> Result<(), SourceError> {
     let document = reader::parse(body)?;
     match Node::root(&document).require_text("status")?.as_str() {
         "ok" | "healthy" => Ok(()),
-        _ => Err(Trouble::unavailable("reports that it is not well")),
+        _ => Err(SourceError::unavailable("reports that it is not well")),
     }
 }
 
 /// The first page, and the legal notice if it links to one.
-fn website<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, Stop>> {
+fn website<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, CallError<SourceError>>> {
     Box::pin(async move {
         let subject = session.subject();
         let home = visit(session, &address(subject.website.as_deref().unwrap_or_default())).await?;
@@ -95,35 +96,35 @@ fn same_host(link: &str, page: &str) -> bool {
 }
 
 /// Sends the crawler to a page, and believes the page if it is where it may be.
-async fn visit(session: &Session<'_>, address: &str) -> Result<Page, Stop> {
-    let url = session.client().vet(address).await.map_err(refused)?;
+async fn visit(session: &Session<'_>, address: &str) -> Result<Page, CallError<SourceError>> {
+    let url = session.vet(address).await.map_err(refused)?;
     let document = json!({
         "urls": [url.as_str()],
         "crawler_config": {"type": "CrawlerRunConfig", "params": {"page_timeout": 30_000}},
     });
     let subject = session.subject();
     let page = session.ask(Request::post("/crawl", &document), |reply| page(&reply.body, subject)).await?;
-    session.client().vet(&page.url).await.map_err(refused)?;
+    session.vet(&page.url).await.map_err(refused)?;
     Ok(page)
 }
 
 /// Not the crawler's trouble: it was not asked, or was led astray.
-fn refused(why: guard::Refusal) -> Stop {
-    CallError::Upstream(Trouble::business(format!("is not sent to a website whose address {why}")).unsent())
+fn refused(why: guard::Refusal) -> CallError<SourceError> {
+    CallError::Upstream(SourceError::business(format!("is not sent to a website whose address {why}")).unsent())
 }
 
-fn page(body: &[u8], subject: &Subject) -> Result<Page, Trouble> {
+fn page(body: &[u8], subject: &Subject) -> Result<Page, SourceError> {
     let document = reader::parse(body)?;
     let results = Node::root(&document).require_list("results")?;
     let result = results.first().ok_or_else(|| lacks("results"))?;
     if !result.get("success").flag().ok_or_else(|| lacks("success"))? {
-        return Err(Trouble::unavailable("could not open the website").of(Scope::Subject));
+        return Err(SourceError::unavailable("could not open the website").of(Scope::Subject));
     }
     match result.get("status_code").count() {
-        Some(404 | 410) => return Err(Trouble::not_found("found no such page on the website")),
+        Some(404 | 410) => return Err(SourceError::not_found("found no such page on the website")),
         Some(status @ 400..) => {
             let reason = format!("was answered HTTP {status} by the website");
-            return Err(Trouble::unavailable(reason).of(Scope::Subject));
+            return Err(SourceError::unavailable(reason).of(Scope::Subject));
         }
         _ => {}
     }
@@ -185,7 +186,7 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
-    use crate::parse::torture::torture;
+    use crate::parse::corruption::assert_survives_corruption;
 
     fn subject() -> Subject {
         let (id, name) = (Some("923609016".to_owned()), Some("Equinor ASA".to_owned()));
@@ -221,11 +222,11 @@ mod tests {
         assert_eq!(notice.states, ["name", "registration number"]);
         let text = serde_json::to_string(&notice).expect("serialises");
         assert!(!text.contains("Eksempel") && !text.contains("example.org"), "{text}");
-        fn read(body: &[u8]) -> Result<Answer, Trouble> {
+        fn read(body: &[u8]) -> Result<Answer, SourceError> {
             let pages = vec![page(body, &subject())?];
             Ok(Facts { pages, ..Facts::default() }.into())
         }
-        torture("crawl4ai.website", read, &body(&self::home()));
+        assert_survives_corruption("crawl4ai.website", read, &body(&self::home()));
     }
 
     #[test]

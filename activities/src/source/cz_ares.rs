@@ -4,17 +4,17 @@
 //! In the public register nearly every field is either a plain value or a list of dated values, of which those without an
 //! end date are the current ones.
 
+use circuit_registry::CallError;
 use futures::future::BoxFuture;
 use serde_json::json;
 
 use super::vies;
 use crate::{
-    catalog::{Base, Countries, Need, Operation, Probe, Source},
-    classify::{Class, Stay, Trouble, on},
-    client::Request,
-    flow::{Answer, Flow, Session, Stop},
     model::{Address, Company, Facts, Officer, Owner, Standing, Status, Subject, VatCheck},
     parse::json::{self as reader, Node},
+    spec::{
+        Answer, Base, Class, Countries, Flow, Need, Operation, Probe, Request, Session, Source, SourceError, Stay, on,
+    },
 };
 
 /// The row.
@@ -22,7 +22,7 @@ pub static SOURCE: Source = Source {
     name: "cz_ares",
     title: "ARES, Czech business registers",
     breaker: "cz_ares",
-    bases: &[Base { env: "CZ_ARES_BASE_URL", default: "https://ares.gov.cz/ekonomicke-subjekty-v-be/rest" }],
+    base: Base { env: "CZ_ARES_BASE_URL", default: "https://ares.gov.cz/ekonomicke-subjekty-v-be/rest" },
     rules: &[
         on(404).with("NENALEZENO").means(Class::NotFound, "knows no such number"),
         on(400)
@@ -75,7 +75,7 @@ fn by_name(subject: &Subject) -> Option<Request> {
     Some(Request::post("/ekonomicke-subjekty/vyhledat", &document))
 }
 
-fn entity(body: &[u8]) -> Result<Answer, Trouble> {
+fn entity(body: &[u8]) -> Result<Answer, SourceError> {
     let document = reader::parse(body)?;
     Ok(company(Node::root(&document))?.into())
 }
@@ -86,7 +86,7 @@ pub(super) const INSOLVENCY: Flow =
 
 /// The state of the entity in one of the registers behind the aggregate: `None` if it was never there. Words that are not
 /// documented are not guessed at.
-fn state_in(entity: Node<'_>, register: &'static str) -> Result<Option<String>, Trouble> {
+fn state_in(entity: Node<'_>, register: &'static str) -> Result<Option<String>, SourceError> {
     let state = entity.require("seznamRegistraci")?.require_text(register)?;
     match state.as_str() {
         "NEEXISTUJICI" => Ok(None),
@@ -97,7 +97,7 @@ fn state_in(entity: Node<'_>, register: &'static str) -> Result<Option<String>, 
     }
 }
 
-fn insolvency(body: &[u8]) -> Result<Answer, Trouble> {
+fn insolvency(body: &[u8]) -> Result<Answer, SourceError> {
     let document = reader::parse(body)?;
     let told = |register, name: &str| {
         let state = state_in(Node::root(&document), register)?;
@@ -109,7 +109,7 @@ fn insolvency(body: &[u8]) -> Result<Answer, Trouble> {
 }
 
 /// Whether the Czech VAT register knows the number, in the place of VIES.
-pub(super) fn vat_check<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, Stop>> {
+pub(super) fn vat_check<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, CallError<SourceError>>> {
     let request = |number: &str| {
         let ico = number.strip_prefix("CZ").filter(|ico| ico.len() == 8)?; // longer ones are those of persons
         Some(Request::get("/ekonomicke-subjekty").segment(ico))
@@ -117,27 +117,27 @@ pub(super) fn vat_check<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<An
     vies::nationally(session, request, vat)
 }
 
-fn vat(body: &[u8], number: &str) -> Result<VatCheck, Trouble> {
+fn vat(body: &[u8], number: &str) -> Result<VatCheck, SourceError> {
     let document = reader::parse(body)?;
     let entity = Node::root(&document);
     let company = company(entity)?;
     if company.vat.as_deref().is_some_and(|known| known != number) {
-        return Err(Trouble::business("knows the company under another VAT number, such as that of a group"));
+        return Err(SourceError::business("knows the company under another VAT number, such as that of a group"));
     }
     let valid = match state_in(entity, "stavZdrojeDph")?.as_deref() {
         Some("aktivni") => true,
         None | Some("zanikly" | "historicky" | "logicky_smazany") => false,
-        Some(_) => return Err(Trouble::business("finds the registration neither in force nor ended")),
+        Some(_) => return Err(SourceError::business("finds the registration neither in force nor ended")),
     };
     Ok(VatCheck { valid, name: company.name, address: company.address.and_then(Address::line), ..VatCheck::default() })
 }
 
-fn hits(body: &[u8]) -> Result<Answer, Trouble> {
+fn hits(body: &[u8]) -> Result<Answer, SourceError> {
     let document = reader::parse(body)?;
     let list = Node::root(&document).require_list("ekonomickeSubjekty")?;
     let companies = list.into_iter().map(company).collect::<Result<Vec<_>, _>>()?;
     if companies.is_empty() {
-        return Err(Trouble::not_found("has no company of that name"));
+        return Err(SourceError::not_found("has no company of that name"));
     }
     Ok(Facts { companies, ..Facts::default() }.into())
 }
@@ -152,7 +152,7 @@ const REGISTERS: [(&str, &str); 6] = [
     ("stavZdrojeCeu", "bankruptcy register"),
 ];
 
-fn company(entity: Node<'_>) -> Result<Company, Trouble> {
+fn company(entity: Node<'_>) -> Result<Company, SourceError> {
     let text = |path: &str| entity.at(path).text();
     let registrations = entity.get("seznamRegistraci");
     let states = REGISTERS.iter().filter_map(|(field, name)| {
@@ -201,12 +201,12 @@ fn value(field: Node<'_>) -> Option<String> {
     current(field).find_map(|item| item.get("hodnota").text().or_else(|| item.text()))
 }
 
-fn public_register(body: &[u8]) -> Result<Answer, Trouble> {
+fn public_register(body: &[u8]) -> Result<Answer, SourceError> {
     let document = reader::parse(body)?;
     let records = Node::root(&document).require_list("zaznamy")?;
     let primary = |record: &&Node<'_>| record.get("primarniZaznam").flag() == Some(true);
     let Some(record) = records.iter().find(primary).or_else(|| records.first()).copied() else {
-        return Err(Trouble::not_found("has no entry in the public register"));
+        return Err(SourceError::not_found("has no entry in the public register"));
     };
     let mut facts = Facts::default();
     let file = current(record.get("spisovaZnacka")).find_map(|file| {
@@ -280,7 +280,7 @@ fn share(share: Node<'_>) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::parse::torture::torture;
+    use crate::parse::corruption::assert_survives_corruption;
 
     const ENTITY: &[u8] = include_bytes!("../../fixtures/cz_ares/entities/27082440.json");
     const REGISTER: &[u8] = include_bytes!("../../fixtures/cz_ares/vr/27082440.json");
@@ -294,7 +294,7 @@ mod tests {
         let postal_code = company.address.and_then(|address| address.postal_code);
         assert_eq!(postal_code.as_deref(), Some("17000"), "a number in the source");
         assert!(company.registrations.iter().any(|r| r == "VAT register: aktivni"));
-        torture("cz_ares.entity", entity, ENTITY);
+        assert_survives_corruption("cz_ares.entity", entity, ENTITY);
     }
 
     #[test]
@@ -308,7 +308,7 @@ mod tests {
         for odd in [with("NEEXISTUJICI", "NOVY"), with("stavZdrojeIr", "x"), b"{}".to_vec()] {
             assert_eq!(insolvency(&odd).expect_err("no state").class, Class::BadShape);
         }
-        torture("cz_isir.insolvency", insolvency, ENTITY);
+        assert_survives_corruption("cz_isir.insolvency", insolvency, ENTITY);
 
         let number = "CZ27082440";
         assert!(vat(ENTITY, number).is_ok_and(|check| check.valid && check.name.as_deref() == Some("Alza.cz a.s.")));
@@ -322,7 +322,7 @@ mod tests {
         assert!(vat(ENTITY, "CZ699001234").is_err(), "a group's number is another number");
         let parse =
             |body: &[u8]| vat(body, "CZ27082440").map(|check| Facts { vat: Some(check), ..Facts::default() }.into());
-        torture("vies.check", parse, ENTITY);
+        assert_survives_corruption("vies.check", parse, ENTITY);
     }
 
     #[test]
@@ -331,7 +331,7 @@ mod tests {
         assert_eq!(hits(list.as_bytes()).expect("hits").facts.companies.len(), 1);
         assert_eq!(hits(br#"{"pocetCelkem":0,"ekonomickeSubjekty":[]}"#).expect_err("none").class, Class::NotFound);
         assert_eq!(hits(br#"{"pocetCelkem":0}"#).expect_err("no list").class, Class::BadShape);
-        torture("cz_ares.search", hits, list.as_bytes());
+        assert_survives_corruption("cz_ares.search", hits, list.as_bytes());
     }
 
     #[test]
@@ -342,8 +342,8 @@ mod tests {
         assert!(!facts.owners.is_empty());
         let partners = public_register(PARTNERS).expect("an entry").facts;
         assert!(partners.owners.is_empty() || partners.owners.iter().any(|owner| owner.share.is_some()));
-        torture("cz_ares.public_register", public_register, REGISTER);
-        torture("cz_ares.public_register", public_register, PARTNERS);
+        assert_survives_corruption("cz_ares.public_register", public_register, REGISTER);
+        assert_survives_corruption("cz_ares.public_register", public_register, PARTNERS);
     }
 
     #[test]

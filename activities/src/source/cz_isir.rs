@@ -6,12 +6,10 @@
 
 use super::cz_ares;
 use crate::{
-    catalog::{Base, Countries, Need, Operation, Probe, Source},
-    classify::{Class, Trouble, on},
-    client::Request,
-    flow::{Answer, Fallback, Flow},
     model::{Facts, Notice},
-    parse::{soap, xml, xml::Node},
+    parse::xml::Node,
+    parse::{soap, xml},
+    spec::{Answer, Base, Class, Countries, Fallback, Flow, Need, Operation, Probe, Request, Source, SourceError, on},
 };
 
 /// The row.
@@ -19,7 +17,7 @@ pub static SOURCE: Source = Source {
     name: "cz_isir",
     title: "ISIR, Czech insolvency register",
     breaker: "cz_isir",
-    bases: &[Base { env: "CZ_ISIR_BASE_URL", default: "https://isir.justice.cz:8443/isir_cuzk_ws" }],
+    base: Base { env: "CZ_ISIR_BASE_URL", default: "https://isir.justice.cz:8443/isir_cuzk_ws" },
     // It has no refusals of its own in HTTP: whatever is no 200 comes from the machines before it.
     rules: &[
         on(400).means(Class::Unavailable, "is out of order (HTTP 400)"),
@@ -59,7 +57,7 @@ fn search(number: &str) -> Request {
     Request::post_xml("/IsirWsCuzkService", envelope).header("SOAPAction", "\"\"")
 }
 
-fn proceedings(body: &[u8]) -> Result<Answer, Trouble> {
+fn proceedings(body: &[u8]) -> Result<Answer, SourceError> {
     let envelope = xml::parse(body)?;
     let answer = soap::answer(&envelope, "getIsirWsCuzkDataResponse", |_| outage("a fault"))?;
     let state = answer.require("stav")?;
@@ -67,27 +65,27 @@ fn proceedings(body: &[u8]) -> Result<Answer, Trouble> {
     if let Some(code) = state.get("kodChyby").text() {
         return Err(match CODES.iter().find(|(known, ..)| *known == code) {
             Some((_, Class::NotFound, reason)) => match as_of.text() {
-                Some(time) => Trouble::not_found(format!("{reason}, as of {time}")),
-                None => Trouble::not_found(*reason),
+                Some(time) => SourceError::not_found(format!("{reason}, as of {time}")),
+                None => SourceError::not_found(*reason),
             },
-            Some((_, class, reason)) => Trouble::new(*class, *reason),
+            Some((_, class, reason)) => SourceError::new(*class, *reason),
             None => outage("a code that stands for trouble of its own"),
         });
     }
     let notices: Vec<_> = answer.all("data").map(proceeding).collect::<Result<_, _>>()?;
     if notices.is_empty() {
         // It says so with a code. Without one, and without data, something is missing.
-        return Err(Trouble::bad_shape("answered neither with proceedings nor with a code for none"));
+        return Err(SourceError::bad_shape("answered neither with proceedings nor with a code for none"));
     }
     Ok(Answer::from(Facts { notices, ..Facts::default() }).dated(as_of.time()))
 }
 
-fn outage(what: &str) -> Trouble {
-    Trouble::unavailable(format!("answered with {what}"))
+fn outage(what: &str) -> SourceError {
+    SourceError::unavailable(format!("answered with {what}"))
 }
 
 /// One case. The debtor may be a person, of whom it gives birth number and address: neither is taken.
-fn proceeding(case: Node<'_>) -> Result<Notice, Trouble> {
+fn proceeding(case: Node<'_>) -> Result<Notice, SourceError> {
     let text = |name: &str| case.get(name).text().map(str::to_owned);
     let day = |name: &str| text(name).map(|date| date.get(..10).unwrap_or(&date).to_owned()); // without the zone
     let number = case.require("bcVec")?.text().unwrap_or_default();
@@ -108,7 +106,7 @@ fn proceeding(case: Node<'_>) -> Result<Notice, Trouble> {
 }
 
 /// A probe asks about a company whose answer is beside the point, as long as it is one.
-fn alive(body: &[u8]) -> Result<(), Trouble> {
+fn alive(body: &[u8]) -> Result<(), SourceError> {
     match proceedings(body) {
         Err(trouble) if !matches!(trouble.class, Class::NotFound | Class::Business) => Err(trouble),
         _ => Ok(()),
@@ -118,7 +116,7 @@ fn alive(body: &[u8]) -> Result<(), Trouble> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::parse::torture::torture;
+    use crate::parse::corruption::assert_survives_corruption;
 
     fn body(content: &str) -> Vec<u8> {
         format!(
@@ -155,7 +153,7 @@ mod tests {
         );
         let told = serde_json::to_string(&answer.facts).expect("JSON");
         assert!(!told.contains("8001011234") && !told.contains("Vzorová"), "{told}");
-        torture("cz_isir.insolvency", proceedings, &body(&format!("{CASE}{STATE}")));
+        assert_survives_corruption("cz_isir.insolvency", proceedings, &body(&format!("{CASE}{STATE}")));
     }
 
     #[test]

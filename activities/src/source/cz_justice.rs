@@ -7,14 +7,11 @@ use std::time::Duration;
 
 use super::cz_justice_legacy;
 use crate::{
-    catalog::{Base, Countries, Need, Operation, Probe, Source},
-    classify::{Class, Stay, Trouble, on},
-    client::Request,
-    flow::{Answer, Fallback, Flow},
     model::{Accounts, Facts, Notice, Subject},
-    parse::{
-        date::iso,
-        json::{self, Node},
+    parse::date::iso,
+    parse::json::{self, Node},
+    spec::{
+        Answer, Base, Class, Countries, Fallback, Flow, Need, Operation, Probe, Request, Source, SourceError, Stay, on,
     },
 };
 
@@ -23,7 +20,7 @@ pub static SOURCE: Source = Source {
     name: "cz_justice",
     title: "Justice, Czech collection of deeds",
     breaker: "cz_justice",
-    bases: &[Base { env: "CZ_JUSTICE_BASE_URL", default: "https://verejnerejstriky.msp.gov.cz" }],
+    base: Base { env: "CZ_JUSTICE_BASE_URL", default: "https://verejnerejstriky.msp.gov.cz" },
     rules: &[on(403).means(Class::Throttled, "takes us for a robot and has barred us").stay(Stay::Seconds(3600))],
     probe: Some(Probe::json(|| by_number("27082440"))),
     limits: "none published; automated clients have been blocked since July 2026",
@@ -55,30 +52,29 @@ fn by_number(number: &str) -> Request {
     Request::get("/api/sbirka-listin/subjekty").segment(number.trim_start_matches('0'))
 }
 
-fn deeds(body: &[u8]) -> Result<Answer, Trouble> {
+fn deeds(body: &[u8]) -> Result<Answer, SourceError> {
     let document = json::parse(body)?;
     let list = Node::root(&document).require("vysledekdetail")?.require_list("prehledlistin")?;
     filed(list.into_iter().map(deed).collect::<Result<_, _>>()?)
 }
 
-fn deed(entry: Node<'_>) -> Result<Notice, Trouble> {
+fn deed(entry: Node<'_>) -> Result<Notice, SourceError> {
     let id = entry.get("detail").items().find_map(|detail| detail.at("obsah.digitalnipodoba.documentid").text());
     Ok(Notice {
         kind: Some(entry.require_text("typlistiny")?),
         date: ["datumzalozeni", "datumdoslo"].into_iter().find_map(|name| iso(&entry.get(name).text()?)),
         text: entry.get("cislolistiny").text(),
         publisher: None,
-        url: id.filter(|id| id.chars().all(|c| c.is_ascii_alphanumeric() || c == '-')).map(|id| {
-            let [base] = SOURCE.bases else { return id };
-            format!("{}/dokumenty/sbirka-listin/{id}", base.default)
-        }),
+        url: id
+            .filter(|id| id.chars().all(|c| c.is_ascii_alphanumeric() || c == '-'))
+            .map(|id| format!("{}/dokumenty/sbirka-listin/{id}", SOURCE.base.default)),
     })
 }
 
 /// What both sites' lists come to: the documents, newest first, and the years whose accounts are among them.
-pub(super) fn filed(mut notices: Vec<Notice>) -> Result<Answer, Trouble> {
+pub(super) fn filed(mut notices: Vec<Notice>) -> Result<Answer, SourceError> {
     if notices.is_empty() {
-        return Err(Trouble::not_found("has no deed of this company"));
+        return Err(SourceError::not_found("has no deed of this company"));
     }
     notices.sort_by(|a, b| b.date.cmp(&a.date));
     let mut accounts: Vec<_> = notices.iter().flat_map(years).collect();
@@ -101,7 +97,7 @@ fn years(notice: &Notice) -> Vec<Accounts> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::parse::torture::torture;
+    use crate::parse::corruption::assert_survives_corruption;
 
     const DEEDS: &[u8] = include_bytes!("../../fixtures/cz_justice/deeds/27082440.json");
     const BOTH: &[u8] = include_bytes!("../../fixtures/cz_justice/deeds/45274649.json");
@@ -115,7 +111,7 @@ mod tests {
         let years: Vec<_> = facts.accounts.iter().map(|accounts| accounts.to.as_deref()).collect();
         assert_eq!(years, [Some("2024"), Some("2023")]);
         assert_eq!(deeds(BOTH).expect("deeds").facts.accounts.len(), 1, "one document may be two kinds");
-        torture("cz_justice.deeds", deeds, DEEDS);
+        assert_survives_corruption("cz_justice.deeds", deeds, DEEDS);
     }
 
     #[test]

@@ -1,20 +1,16 @@
 //! The older site of the Czech registers: stands in for the portal of the collection of deeds, in three pages.
 
+use circuit_registry::CallError;
 use encoding_rs::UTF_8;
 use futures::future::BoxFuture;
 
 use super::cz_justice::filed;
 use crate::{
-    catalog::{Base, Probe, Source},
-    classify::{Class, Stay, Trouble, on},
-    client::{Reply, Request},
-    flow::{Answer, Session, Stop},
     model::Notice,
-    parse::{
-        date::iso,
-        html::{Page, Row},
-        json::lacks,
-    },
+    parse::date::iso,
+    parse::html::{Page, Row},
+    parse::json::lacks,
+    spec::{Answer, Base, Class, Probe, Reply, Request, Session, Source, SourceError, Stay, on},
 };
 
 /// The row.
@@ -22,7 +18,7 @@ pub static SOURCE: Source = Source {
     name: "cz_justice_legacy",
     title: "Justice, Czech collection of deeds (older site)",
     breaker: "cz_justice_legacy",
-    bases: &[Base { env: "CZ_JUSTICE_LEGACY_BASE_URL", default: "https://or.justice.cz" }],
+    base: Base { env: "CZ_JUSTICE_LEGACY_BASE_URL", default: "https://or.justice.cz" },
     rules: &[on(403).means(Class::Throttled, "takes us for a robot and has barred us").stay(Stay::Seconds(3600))],
     probe: Some(Probe {
         request: || by_number("27082440"),
@@ -38,7 +34,7 @@ fn by_number(number: &str) -> Request {
 }
 
 /// The list of deeds, found by the site's own number of the company.
-pub(super) fn deeds<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, Stop>> {
+pub(super) fn deeds<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, CallError<SourceError>>> {
     Box::pin(async move {
         let request = by_number(session.subject().id.as_deref().unwrap_or_default());
         let id = session.ask(request, |reply| subject(&read(reply)?)).await?;
@@ -47,33 +43,33 @@ pub(super) fn deeds<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer
     })
 }
 
-fn read(reply: &Reply) -> Result<Page, Trouble> {
+fn read(reply: &Reply) -> Result<Page, SourceError> {
     page(&reply.body, reply.header("content-type"))
 }
 
-fn page(body: &[u8], content_type: Option<&str>) -> Result<Page, Trouble> {
+fn page(body: &[u8], content_type: Option<&str>) -> Result<Page, SourceError> {
     Page::read(body, content_type, UTF_8)
 }
 
 /// The site's number of the company that was searched for.
-fn subject(page: &Page) -> Result<String, Trouble> {
+fn subject(page: &Page) -> Result<String, SourceError> {
     let deeds = page.root().links().find(|link| link.target.contains("vypis-sl-firma"));
     match deeds {
         Some(link) => link.parameter("subjektId").map(str::to_owned).ok_or_else(|| lacks("subjektId")),
-        None if page.root().text().contains("Nenalezeno") => Err(Trouble::not_found("knows no such number")),
+        None if page.root().text().contains("Nenalezeno") => Err(SourceError::not_found("knows no such number")),
         None => Err(strange()),
     }
 }
 
-fn strange() -> Trouble {
-    Trouble::unavailable("answered a page that is none of the register's: maintenance or a block")
+fn strange() -> SourceError {
+    SourceError::unavailable("answered a page that is none of the register's: maintenance or a block")
 }
 
 /// The page of a deed.
 const DEED: &str = "vypis-sl-detail";
 
 /// The deeds of a company.
-fn listed(page: &Page) -> Result<Answer, Trouble> {
+fn listed(page: &Page) -> Result<Answer, SourceError> {
     let list = page.root().of_class("list").ok_or_else(strange)?;
     let rows: Vec<_> = list.rows().filter(|row| row.cells().iter().any(|cell| cell.name() == "td")).collect();
     // An empty list has its headings all the same, and no deed beside it.
@@ -85,13 +81,12 @@ fn listed(page: &Page) -> Result<Answer, Trouble> {
 }
 
 /// A row: number with a link, kind, and the days it was made, received and filed, of which the last is the best.
-fn deed(row: &Row<'_>) -> Result<Notice, Trouble> {
+fn deed(row: &Row<'_>) -> Result<Notice, SourceError> {
     let link = row.cells().iter().flat_map(|cell| cell.links()).find(|link| link.target.contains(DEED));
     let link = link.ok_or_else(|| lacks(DEED))?;
     let address = link.parameter("dokument").zip(link.parameter("subjektId")).map(|(document, subject)| {
         let spis = link.parameter("spis").unwrap_or("1");
-        let [base] = SOURCE.bases else { return document.to_owned() };
-        format!("{}/ias/ui/vypis-sl-detail?dokument={document}&subjektId={subject}&spis={spis}", base.default)
+        format!("{}/ias/ui/vypis-sl-detail?dokument={document}&subjektId={subject}&spis={spis}", SOURCE.base.default)
     });
     let day = (2..row.cells().len()).rev().find_map(|place| iso(&row.text(place)?));
     Ok(Notice {
@@ -106,7 +101,7 @@ fn deed(row: &Row<'_>) -> Result<Notice, Trouble> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::parse::torture::torture;
+    use crate::parse::corruption::assert_survives_corruption;
 
     const HIT: &[u8] = include_bytes!("../../fixtures/cz_justice_legacy/search/27082440.html");
     const DEEDS: &[u8] = include_bytes!("../../fixtures/cz_justice_legacy/deeds/441107.html");
@@ -121,7 +116,7 @@ mod tests {
         assert_eq!(deed.text.as_deref(), Some("B 8573/SL 1/MSPH"));
         let url = deed.url.as_deref().expect("an address");
         assert!(url.starts_with("https://or.justice.cz/ias/ui/vypis-sl-detail?dokument=90010001&"), "{url}");
-        torture("cz_justice_legacy", |body| page(body, None).and_then(|page| listed(&page)), DEEDS);
+        assert_survives_corruption("cz_justice_legacy", |body| page(body, None).and_then(|page| listed(&page)), DEEDS);
     }
 
     #[test]

@@ -5,18 +5,14 @@
 
 use circuit_registry::CallError;
 
-use crate::{
-    catalog::{Base, Countries, Need, Operation, Source},
-    classify::{Class, Scope, Trouble},
-    flow::Flow,
-};
+use crate::spec::{Base, Class, Countries, Flow, Need, Operation, Scope, Source, SourceError};
 
 /// The row.
 pub static SOURCE: Source = Source {
     name: "cz_ubo",
     title: "Czech register of beneficial owners",
     breaker: "cz_ubo",
-    bases: &[Base { env: "CZ_UBO_BASE_URL", default: "https://esm.justice.cz" }],
+    base: Base { env: "CZ_UBO_BASE_URL", default: "https://esm.justice.cz" },
     limits: "closed to the public",
     terms: "since 17 December 2025 for obliged entities with an account of their own only",
     operations: &[Operation {
@@ -30,7 +26,7 @@ pub static SOURCE: Source = Source {
     ..Source::BLANK
 };
 
-fn closed() -> Trouble {
+fn closed() -> SourceError {
     let reason = "is not publicly accessible since 2025-12-17: beneficial owners are unknown, which does not mean none";
-    Trouble::new(Class::Denied, reason).of(Scope::Subject)
+    SourceError::new(Class::Denied, reason).of(Scope::Subject)
 }

@@ -3,16 +3,17 @@
 //! The unofficial one says everything with status 200: not found, not introduced, banned, broken, and that the fifty answers of
 //! the day are used up. The official one is asked in GraphQL, one kind of record at a time.
 
+use circuit_registry::CallError;
 use futures::future::BoxFuture;
 use serde_json::{Map, Value, json};
 
 use crate::{
-    catalog::{Auth, Base, Countries, Credential, Need, Operation, Probe, Source},
-    classify::{Class, Stay, Trouble, on},
-    client::Request,
-    flow::{Answer, Fallback, Flow, Session, Stop},
     model::{Address, Company, Facts, Owner, Standing},
     parse::json::{self as reader, Node, lacks},
+    spec::{
+        Answer, Auth, Base, Class, Countries, Credential, Fallback, Flow, Need, Operation, Probe, Request, Session,
+        Source, SourceError, Stay, on,
+    },
 };
 
 /// The row of cvrapi.dk.
@@ -20,7 +21,7 @@ pub static SOURCE: Source = Source {
     name: "dk_cvr",
     title: "CVR, Danish business register, by cvrapi.dk",
     breaker: "dk_cvr",
-    bases: &[Base { env: "DK_CVR_BASE_URL", default: "https://cvrapi.dk" }],
+    base: Base { env: "DK_CVR_BASE_URL", default: "https://cvrapi.dk" },
     credentials: &[Credential {
         any_of: &["CVRAPI_USER_AGENT"],
         obtain: "say who you are, as `company - project - contact name phone or mail`; the service demands it",
@@ -71,7 +72,7 @@ pub static DATAFORDELER: Source = Source {
     name: "dk_cvr_datafordeler",
     title: "Datafordeler, official distributor of CVR",
     breaker: "dk_cvr_datafordeler",
-    bases: &[Base { env: "DK_CVR_DATAFORDELER_BASE_URL", default: "https://graphql.datafordeler.dk" }],
+    base: Base { env: "DK_CVR_DATAFORDELER_BASE_URL", default: "https://graphql.datafordeler.dk" },
     credentials: &[Credential {
         any_of: &["CVR_DENMARK_API_KEY"],
         obtain: "create a user and an API key at https://datafordeler.dk",
@@ -91,11 +92,11 @@ fn asking(by: &'static str, text: &str) -> Request {
     Request::get("/api").query(by, text).query("country", "dk").query("format", "json")
 }
 
-fn company(body: &[u8]) -> Result<Answer, Trouble> {
+fn company(body: &[u8]) -> Result<Answer, SourceError> {
     let document = reader::parse(body)?;
     let entry = Node::root(&document);
     if entry.get("error").exists() {
-        return Err(Trouble::unavailable("gave a code that it does not document"));
+        return Err(SourceError::unavailable("gave a code that it does not document"));
     }
     let bankrupt = entry.get("creditbankrupt").flag() == Some(true);
     let ended = entry.get("enddate").date();
@@ -149,34 +150,35 @@ fn record(kind: &str, number: u32) -> Request {
     Request::post("/CVR/v2", &json!({"query": query}))
 }
 
-fn official<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, Stop>> {
+fn official<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, CallError<SourceError>>> {
     Box::pin(async move {
         let number = session.subject().id.as_deref().and_then(|id| id.parse().ok());
-        let number = number.ok_or_else(|| Stop::Upstream(Trouble::business("can only be asked about a number")))?;
+        let number =
+            number.ok_or_else(|| CallError::Upstream(SourceError::business("can only be asked about a number")))?;
         let mut records = Map::new();
         for (kind, _) in RECORDS {
             let found = session.ask(record(kind, number), |reply| nodes(&reply.body, kind)).await?;
             records.insert(kind.to_owned(), Value::Array(found));
         }
-        put_together(&Value::Object(records)).map_err(Stop::Upstream)
+        put_together(&Value::Object(records)).map_err(CallError::Upstream)
     })
 }
 
-fn nodes(body: &[u8], kind: &str) -> Result<Vec<Value>, Trouble> {
+fn nodes(body: &[u8], kind: &str) -> Result<Vec<Value>, SourceError> {
     let document = reader::parse(body)?;
     if Node::root(&document).get("errors").exists() {
-        return Err(Trouble::unavailable("reports an error of its own inside a 200"));
+        return Err(SourceError::unavailable("reports an error of its own inside a 200"));
     }
     let list = document.get("data").and_then(|data| data.get(kind)?.get("nodes")?.as_array());
     list.cloned().ok_or_else(|| lacks("nodes"))
 }
 
-fn put_together(records: &Value) -> Result<Answer, Trouble> {
+fn put_together(records: &Value) -> Result<Answer, SourceError> {
     let records = Node::root(records);
     let current = |kind: &str| records.get(kind).items().find(|node| node.get("virkningTil").text().is_none());
     let first = records.require_list("CVR_Virksomhed")?.first().copied(); // a company of the past has only records that ended
     let Some(entry) = current("CVR_Virksomhed").or(first) else {
-        return Err(Trouble::not_found("knows no such company"));
+        return Err(SourceError::not_found("knows no such company"));
     };
     let status = entry.get("status").text();
     let ended = entry.get("virksomhedOphoersdato").text();
@@ -213,7 +215,7 @@ fn put_together(records: &Value) -> Result<Answer, Trouble> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::parse::torture::torture;
+    use crate::parse::corruption::assert_survives_corruption;
 
     const NOVO: &[u8] = include_bytes!("../../fixtures/dk_cvr/companies/24256790.json");
     const BANKRUPT: &[u8] = include_bytes!("../../fixtures/dk_cvr/companies/99000104.json");
@@ -227,7 +229,7 @@ mod tests {
         assert_eq!((novo.employees, answer.facts.notes.len()), (None, 1), "1000+ is no number");
         assert!(!format!("{answer:?}").contains("00000000"));
         assert_eq!(company(BANKRUPT).expect("an entry").facts.companies[0].standing, Standing::Insolvent);
-        torture("dk_cvr.company", company, NOVO);
+        assert_survives_corruption("dk_cvr.company", company, NOVO);
     }
 
     #[test]
@@ -256,7 +258,11 @@ mod tests {
         let theirs = company(NOVO).expect("an entry").facts.companies.remove(0);
         assert_eq!((&ours.name, &ours.id, &ours.address), (&theirs.name, &theirs.id, &theirs.address));
         assert_eq!(ours.activities, theirs.activities);
-        torture("dk_cvr_datafordeler", |body| put_together(&reader::parse(body)?), fixture.as_bytes());
+        assert_survives_corruption(
+            "dk_cvr_datafordeler",
+            |body| put_together(&reader::parse(body)?),
+            fixture.as_bytes(),
+        );
         assert_eq!(put_together(&json!({"CVR_Virksomhed": []})).expect_err("none").class, Class::NotFound);
         let mut past = records.clone();
         past["CVR_Virksomhed"]["virkningTil"] = json!("2020-01-31T00:00:00Z");

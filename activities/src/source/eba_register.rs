@@ -4,6 +4,7 @@
 //! believed, and the last good copy answers in its place, with its date. The file has 300 000 records and ten times the
 //! size of its archive, so it is read a record at a time and the copy stays packed.
 
+use circuit_registry::CallError;
 use std::{io::Cursor, time::Duration};
 
 use futures::future::BoxFuture;
@@ -12,17 +13,15 @@ use serde_json::json;
 use zip::ZipArchive;
 
 use crate::{
-    cache::{Copy, sha256},
-    catalog::{Base, Countries, Need, Operation, Probe, Source},
-    classify::{Class, Trouble, on},
-    client::Request,
-    flow::{Answer, Fallback, Flow, Session, Stop},
+    editions::{Edition, sha256},
     model::{Address, Company, Facts, Status, Subject},
-    parse::{
-        date::day,
-        json::{self as reader, Node, lacks},
-        stream,
-        text::squeezed,
+    parse::date::day,
+    parse::json::{self as reader, Node, lacks},
+    parse::stream,
+    parse::text::squeezed,
+    spec::{
+        Answer, Base, Class, Countries, Fallback, Flow, Need, Operation, Probe, Request, Session, Source, SourceError,
+        on,
     },
 };
 
@@ -31,7 +30,7 @@ pub static SOURCE: Source = Source {
     name: "eba_register",
     title: "EBA register of payment and e-money institutions",
     breaker: "eba_register",
-    bases: &[Base { env: "EBA_REGISTER_BASE_URL", default: "https://euclid.eba.europa.eu/register" }],
+    base: Base { env: "EBA_REGISTER_BASE_URL", default: "https://euclid.eba.europa.eu/register" },
     timeout: Duration::from_secs(15),
     rules: &[on(304).means(Class::Ok, "")], // asked whether there is a newer edition
     probe: Some(Probe::json(metadata_request)),
@@ -92,7 +91,7 @@ const HITS: usize = 50;
 
 /// An edition, as the metadata announce it.
 #[derive(Debug, PartialEq)]
-struct Edition {
+struct Announcement {
     link: String,
     sha256: String,
     date: Timestamp,
@@ -102,7 +101,7 @@ fn metadata_request() -> Request {
     Request::get("/api/filemetadata")
 }
 
-fn edition(body: &[u8]) -> Result<Edition, Trouble> {
+fn announcement(body: &[u8]) -> Result<Announcement, SourceError> {
     let document = reader::parse(body)?;
     let root = Node::root(&document);
     let path = root.require_text("latest_version_relative_zip_path")?;
@@ -116,48 +115,49 @@ fn edition(body: &[u8]) -> Result<Edition, Trouble> {
     let date = date.ok_or_else(|| lacks("latest_version_relative_zip_path"))?;
     let context = root.require_text("golden_copy_path_context")?;
     let link = format!("{}/{}", context.trim_end_matches('/'), path.trim_start_matches('/'));
-    Ok(Edition { link, sha256, date })
+    Ok(Announcement { link, sha256, date })
 }
 
-fn metadata(body: &[u8]) -> Result<Answer, Trouble> {
-    let edition = edition(body)?;
-    let notes = vec![format!("edition of {}, SHA-256 {}", day(edition.date), edition.sha256)];
-    Ok(Answer::from(Facts { notes, ..Facts::default() }).dated(Some(edition.date)))
+fn metadata(body: &[u8]) -> Result<Answer, SourceError> {
+    let announced = announcement(body)?;
+    let notes = vec![format!("edition of {}, SHA-256 {}", day(announced.date), announced.sha256)];
+    Ok(Answer::from(Facts { notes, ..Facts::default() }).dated(Some(announced.date)))
 }
 
 /// Makes sure of the newest edition, then looks into it. One session fetches, the others wait for it.
-fn licence<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, Stop>> {
+fn licence<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, CallError<SourceError>>> {
     Box::pin(async move {
         let subject = session.subject();
-        let mut place = session.files().place(FILE).await;
-        if !place.checked_within(CHECK, Timestamp::now()) {
-            let newest = session.ask_since(metadata_request(), place.mark(), |reply| edition(&reply.body)).await?;
-            let fetched = newest.filter(|(newest, _)| place.copy().is_none_or(|copy| copy.version != newest.sha256));
-            if let Some((newest, mark)) = fetched {
+        let mut slot = session.editions().slot(FILE).await;
+        if !slot.checked_within(CHECK, Timestamp::now()) {
+            let newest = session.ask_since(metadata_request(), slot.etag(), |reply| announcement(&reply.body)).await?;
+            let fetched =
+                newest.filter(|(newest, _)| slot.edition().is_none_or(|edition| edition.version != newest.sha256));
+            if let Some((newest, etag)) = fetched {
                 let request = Request::follow(newest.link).accept("application/zip, application/octet-stream");
                 let request = request.limit(ARCHIVE).within(Duration::from_secs(45));
                 let bytes = session.ask(request, |reply| matching(&reply.body, &newest.sha256)).await?;
-                let copy = Copy { version: newest.sha256, date: newest.date, bytes: bytes.into() };
+                let edition = Edition { version: newest.sha256, date: newest.date, bytes: bytes.into() };
                 // What does not unpack is not believed either.
-                let found = look_up(copy.clone(), subject).await?;
-                place.replace(copy, Timestamp::now()).await;
-                place.marked(mark);
-                return told(found, newest.date).map_err(Stop::Upstream);
+                let found = look_up(edition.clone(), subject).await?;
+                slot.replace(edition, Timestamp::now()).await;
+                slot.confirmed_as(etag);
+                return told(found, newest.date).map_err(CallError::Upstream);
             }
-            place.confirm(Timestamp::now());
+            slot.confirm(Timestamp::now());
         }
-        let copy = place.last().map_err(Stop::Upstream)?;
-        drop(place);
-        let date = copy.date;
-        told(look_up(copy, subject).await?, date).map_err(Stop::Upstream)
+        let edition = slot.last().map_err(CallError::Upstream)?;
+        drop(slot);
+        let date = edition.date;
+        told(look_up(edition, subject).await?, date).map_err(CallError::Upstream)
     })
 }
 
-fn licence_by_copy<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, Stop>> {
+fn licence_by_copy<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, CallError<SourceError>>> {
     Box::pin(async move {
-        let copy = session.files().place(FILE).await.last().map_err(Stop::Upstream)?;
-        let date = copy.date;
-        let companies = look_up(copy, session.subject()).await?;
+        let edition = session.editions().slot(FILE).await.last().map_err(CallError::Upstream)?;
+        let date = edition.date;
+        let companies = look_up(edition, session.subject()).await?;
         let notes = if companies.is_empty() { vec![nobody(date)] } else { vec![] };
         let answer = Answer::from(Facts { companies, notes, ..Facts::default() }).dated(Some(date));
         Ok(Answer { status: Status::Cached, reason: Some(format!("as of {}", day(date))), ..answer })
@@ -168,30 +168,30 @@ fn nobody(date: Timestamp) -> String {
     format!("names no such institution in its edition of {}", day(date))
 }
 
-fn told(companies: Vec<Company>, date: Timestamp) -> Result<Answer, Trouble> {
+fn told(companies: Vec<Company>, date: Timestamp) -> Result<Answer, SourceError> {
     if companies.is_empty() {
-        return Err(Trouble::not_found(nobody(date)));
+        return Err(SourceError::not_found(nobody(date)));
     }
     Ok(Answer::from(Facts { companies, ..Facts::default() }).dated(Some(date)))
 }
 
-fn matching(archive: &[u8], announced: &str) -> Result<Vec<u8>, Trouble> {
+fn matching(archive: &[u8], announced: &str) -> Result<Vec<u8>, SourceError> {
     if sha256(archive) != announced {
-        return Err(Trouble::bad_shape("sent a file that does not match its checksum"));
+        return Err(SourceError::bad_shape("sent a file that does not match its checksum"));
     }
     Ok(archive.to_vec())
 }
 
 /// Reading 200 MB takes a second, so it does not hold up those who wait for answers.
-async fn look_up(copy: Copy, subject: &Subject) -> Result<Vec<Company>, Stop> {
+async fn look_up(edition: Edition, subject: &Subject) -> Result<Vec<Company>, CallError<SourceError>> {
     let subject = subject.clone();
-    let work = tokio::task::spawn_blocking(move || unpack(&copy.bytes, UNPACKED, &subject));
-    let found = work.await.unwrap_or_else(|_| Err(Trouble::bad_shape("sent a file that cannot be read")));
-    found.map_err(Stop::Upstream)
+    let work = tokio::task::spawn_blocking(move || unpack(&edition.bytes, UNPACKED, &subject));
+    let found = work.await.unwrap_or_else(|_| Err(SourceError::bad_shape("sent a file that cannot be read")));
+    found.map_err(CallError::Upstream)
 }
 
-fn unpack(archive: &[u8], most: u64, subject: &Subject) -> Result<Vec<Company>, Trouble> {
-    let broken = |_| Trouble::bad_shape("sent a file that does not unpack");
+fn unpack(archive: &[u8], most: u64, subject: &Subject) -> Result<Vec<Company>, SourceError> {
+    let broken = |_| SourceError::bad_shape("sent a file that does not unpack");
     let mut archive = ZipArchive::new(Cursor::new(archive)).map_err(broken)?;
     let is_json = |n: &usize| {
         archive.name_for_index(*n).and_then(Result::ok).is_some_and(|name| name.to_lowercase().ends_with(".json"))
@@ -200,7 +200,7 @@ fn unpack(archive: &[u8], most: u64, subject: &Subject) -> Result<Vec<Company>, 
     institutions(archive.by_index(nth).map_err(broken)?, most, subject)
 }
 
-fn credit_institution<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, Stop>> {
+fn credit_institution<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, CallError<SourceError>>> {
     Box::pin(async move {
         let query = json!({"$and": [{"_messagetype": "EUCLIDMD"}, {"_payload.EntityType": "CRD_CRE_INS"}]});
         let request = Request::post("/api/search/entities", &query).limit(ARCHIVE).within(Duration::from_secs(45));
@@ -208,18 +208,18 @@ fn credit_institution<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answ
     })
 }
 
-fn banks(body: &[u8], subject: &Subject) -> Result<Answer, Trouble> {
+fn banks(body: &[u8], subject: &Subject) -> Result<Answer, SourceError> {
     reader::begins_as_data(body)?;
     let companies = institutions(body, ARCHIVE as u64, subject)?;
     if companies.is_empty() {
-        return Err(Trouble::not_found("names no such credit institution"));
+        return Err(SourceError::not_found("names no such credit institution"));
     }
     Ok(Facts { companies, ..Facts::default() }.into())
 }
 
 /// The institutions in a list that may be the subject. A record without a name or code is passed over; if all are, it is
 /// another list.
-fn institutions(text: impl std::io::Read, most: u64, subject: &Subject) -> Result<Vec<Company>, Trouble> {
+fn institutions(text: impl std::io::Read, most: u64, subject: &Subject) -> Result<Vec<Company>, SourceError> {
     let (mut found, mut readable, mut strange) = (Vec::new(), 0_u64, 0_u64);
     stream::records(text, most, &mut |record| {
         let record = Node::root(&record);
@@ -306,7 +306,7 @@ mod tests {
     use std::io::Write;
 
     use super::*;
-    use crate::parse::torture::torture;
+    use crate::parse::corruption::assert_survives_corruption;
 
     const BANKS: &[u8] = include_bytes!("../../fixtures/eba_register/credit_institutions.json");
     const ARCHIVED: &[u8] = include_bytes!("../../fixtures/eba_register/files/download-PSDMD-202611290000.zip");
@@ -326,10 +326,10 @@ mod tests {
     #[test]
     fn the_metadata_name_the_file_its_checksum_and_its_day() {
         let body = include_bytes!("../../fixtures/eba_register/filemetadata.json");
-        let edition = edition(body).expect("an edition");
-        assert!(edition.link.ends_with("/register/downloads/PSDMD/20261129/download-PSDMD-202611290000.zip"));
-        assert_eq!((day(edition.date).to_string(), sha256(ARCHIVED)), ("2026-11-29".to_owned(), edition.sha256));
-        torture("eba_register.metadata", metadata, body);
+        let announced = announcement(body).expect("an edition");
+        assert!(announced.link.ends_with("/register/downloads/PSDMD/20261129/download-PSDMD-202611290000.zip"));
+        assert_eq!((day(announced.date).to_string(), sha256(ARCHIVED)), ("2026-11-29".to_owned(), announced.sha256));
+        assert_survives_corruption("eba_register.metadata", metadata, body);
     }
 
     #[test]
@@ -348,7 +348,7 @@ mod tests {
     #[test]
     fn a_mangled_list_is_not_a_list_without_us() {
         let fortis = subject("BE", "0403199702", "BNP Paribas Fortis");
-        torture(
+        assert_survives_corruption(
             "eba_register.credit_institution",
             |body| banks(body, &subject("BE", "0403.199.702", "BNP PARIBAS FORTIS")),
             BANKS,

@@ -3,15 +3,13 @@
 //! It says `text/html` and means JSON, so only the body decides what an answer is. It suggests: a number may bring a company
 //! that merely has it in its name, so a question by number believes only the company with that number.
 
+use circuit_registry::CallError;
 use futures::future::BoxFuture;
 
 use crate::{
-    catalog::{Base, Countries, Need, Operation, Probe, Source},
-    classify::{Class, Trouble, on},
-    client::Request,
-    flow::{Answer, Flow, Session, Stop},
     model::{Address, Company, Standing},
     parse::json::{self, Node},
+    spec::{Answer, Base, Class, Countries, Flow, Need, Operation, Probe, Request, Session, Source, SourceError, on},
 };
 
 /// The row.
@@ -19,7 +17,7 @@ pub static SOURCE: Source = Source {
     name: "ee_ariregister",
     title: "e-Business Register of Estonia",
     breaker: "ee_ariregister",
-    bases: &[Base { env: "EE_ARIREGISTER_BASE_URL", default: "https://ariregister.rik.ee" }],
+    base: Base { env: "EE_ARIREGISTER_BASE_URL", default: "https://ariregister.rik.ee" },
     rules: &[on(403).html().means(Class::Denied, "refuses callers who do not introduce themselves, and some who do")],
     probe: Some(Probe { request: || suggest("12417834"), read: |body| list(body, |_| true).map(drop) }),
     limits: "none published; ten suggestions a request",
@@ -52,7 +50,7 @@ fn suggest(text: &str) -> Request {
     Request::get("/est/api/autocomplete").query("q", text)
 }
 
-fn company<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, Stop>> {
+fn company<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, CallError<SourceError>>> {
     Box::pin(async move {
         let code = session.subject().id.as_deref().unwrap_or_default();
         let ours = |company: &Company| company.id.as_deref() == Some(code);
@@ -60,17 +58,17 @@ fn company<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, Stop>> 
     })
 }
 
-fn list(body: &[u8], wanted: impl Fn(&Company) -> bool) -> Result<Vec<Company>, Trouble> {
+fn list(body: &[u8], wanted: impl Fn(&Company) -> bool) -> Result<Vec<Company>, SourceError> {
     let document = json::parse(body)?;
     let answer = Node::root(&document);
     if answer.require_text("status")? != "OK" {
-        return Err(Trouble::unavailable("reports an error of its own inside a 200"));
+        return Err(SourceError::unavailable("reports an error of its own inside a 200"));
     }
     let all = answer.require_list("data")?.into_iter().map(entry).collect::<Result<Vec<_>, _>>()?;
     Ok(all.into_iter().filter(wanted).collect())
 }
 
-fn entry(entry: Node<'_>) -> Result<Company, Trouble> {
+fn entry(entry: Node<'_>) -> Result<Company, SourceError> {
     let text = |name: &str| entry.get(name).text();
     let (state, standing) = match text("status").as_deref() {
         Some("R") => ("registered", Standing::Active),
@@ -105,7 +103,7 @@ fn entry(entry: Node<'_>) -> Result<Company, Trouble> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::parse::torture::torture;
+    use crate::parse::corruption::assert_survives_corruption;
 
     fn body() -> String {
         let companies = include_str!("../../fixtures/ee_ariregister/companies.json");
@@ -123,7 +121,7 @@ mod tests {
         assert!(all.iter().any(|company| company.standing == Standing::Insolvent));
         let ours = list(body().as_bytes(), |company| company.id.as_deref() == Some("10137319")).expect("entries");
         assert_eq!((ours.len(), ours[0].name.as_deref()), (1, Some("AS TALLINNA SADAM")));
-        torture("ee_ariregister", |body| Answer::listing(list(body, |_| true)?), body().as_bytes());
+        assert_survives_corruption("ee_ariregister", |body| Answer::listing(list(body, |_| true)?), body().as_bytes());
     }
 
     #[test]

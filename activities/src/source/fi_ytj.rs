@@ -1,15 +1,13 @@
 //! YTJ: the Finnish business information system, as open data of the patent and registration office.
 
+use circuit_registry::CallError;
 use futures::future::BoxFuture;
 
 use super::vies;
 use crate::{
-    catalog::{Base, Countries, Need, Operation, Probe, Source},
-    classify::{Class, Trouble, on},
-    client::Request,
-    flow::{Answer, Flow, Session, Stop},
     model::{Address, Company, Standing, Subject, VatCheck},
     parse::json::{self, Node},
+    spec::{Answer, Base, Class, Countries, Flow, Need, Operation, Probe, Request, Session, Source, SourceError, on},
 };
 
 /// The row.
@@ -17,7 +15,7 @@ pub static SOURCE: Source = Source {
     name: "fi_ytj",
     title: "YTJ, Finnish business information system",
     breaker: "fi_ytj",
-    bases: &[Base { env: "FI_YTJ_BASE_URL", default: "https://avoindata.prh.fi/opendata-ytj-api/v3" }],
+    base: Base { env: "FI_YTJ_BASE_URL", default: "https://avoindata.prh.fi/opendata-ytj-api/v3" },
     rules: &[on(400).with("errorcode").means(Class::Business, "does not accept the question")],
     probe: Some(Probe::json(|| Request::get("/companies").query("businessId", "0112038-9"))),
     limits: "none published; 429 when asked too fast",
@@ -42,7 +40,7 @@ fn request(subject: &Subject) -> Option<Request> {
     }
 }
 
-fn companies(body: &[u8]) -> Result<Answer, Trouble> {
+fn companies(body: &[u8]) -> Result<Answer, SourceError> {
     let document = json::parse(body)?;
     let list = Node::root(&document).require_list("companies")?;
     let companies = list.into_iter().map(company).collect::<Result<Vec<_>, _>>()?;
@@ -50,7 +48,7 @@ fn companies(body: &[u8]) -> Result<Answer, Trouble> {
 }
 
 /// Whether the Finnish VAT register knows the number, in the place of VIES.
-pub(super) fn vat_check<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, Stop>> {
+pub(super) fn vat_check<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, CallError<SourceError>>> {
     let request = |number: &str| {
         let (serial, check) = number.strip_prefix("FI")?.split_at_checked(7)?;
         Some(Request::get("/companies").query("businessId", format!("{serial}-{check}")))
@@ -58,10 +56,10 @@ pub(super) fn vat_check<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<An
     vies::nationally(session, request, vat)
 }
 
-fn vat(body: &[u8], number: &str) -> Result<VatCheck, Trouble> {
+fn vat(body: &[u8], number: &str) -> Result<VatCheck, SourceError> {
     let document = json::parse(body)?;
     let list = Node::root(&document).require_list("companies")?;
-    let entry = *list.first().ok_or_else(|| Trouble::not_found("knows no company of that number"))?;
+    let entry = *list.first().ok_or_else(|| SourceError::not_found("knows no company of that number"))?;
     let company = company(entry)?;
     if company.vat.as_deref() != Some(number) {
         return Err(json::lacks("businessId"));
@@ -87,7 +85,7 @@ fn wording(coded: Node<'_>) -> Option<String> {
     english.or_else(|| descriptions.items().next()).and_then(|d| d.get("description").text())
 }
 
-fn company(entry: Node<'_>) -> Result<Company, Trouble> {
+fn company(entry: Node<'_>) -> Result<Company, SourceError> {
     let text = |path: &str| entry.at(path).text();
     let id = entry.require("businessId")?.require_text("value")?;
     let is_name = |item: &Node<'_>| item.get("type").text().as_deref() == Some("1");
@@ -156,7 +154,7 @@ fn company(entry: Node<'_>) -> Result<Company, Trouble> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{model::Facts, parse::torture::torture};
+    use crate::{model::Facts, parse::corruption::assert_survives_corruption};
 
     fn body() -> Vec<u8> {
         let record = include_str!("../../fixtures/fi_ytj/0112038-9.json");
@@ -170,7 +168,7 @@ mod tests {
         assert_eq!((company.standing, company.euid.as_deref()), (Standing::Active, Some("FIFPRO.0112038-9")));
         assert_eq!(company.legal_form.as_deref(), Some("Public limited company"));
         assert!(company.address.is_some_and(|address| address.city.as_deref() == Some("ESPOO")));
-        torture("fi_ytj.company", companies, &body());
+        assert_survives_corruption("fi_ytj.company", companies, &body());
     }
 
     #[test]
@@ -188,7 +186,7 @@ mod tests {
         assert!(vat(body.as_bytes(), "FI99999999").is_err(), "somebody else's");
         let parse =
             |body: &[u8]| vat(body, "FI01120389").map(|check| Facts { vat: Some(check), ..Facts::default() }.into());
-        torture("vies.check", parse, body.as_bytes());
+        assert_survives_corruption("vies.check", parse, body.as_bytes());
     }
 
     #[test]

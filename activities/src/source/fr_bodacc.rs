@@ -4,12 +4,9 @@
 //! that does not exist is no error but an empty answer, so the families that are asked for stand in a table here.
 
 use crate::{
-    catalog::{Base, Countries, Need, Operation, Probe, Source},
-    classify::{Class, Stay, Trouble, on},
-    client::Request,
-    flow::{Answer, Flow},
     model::{Facts, Notice, Subject},
     parse::json::{self, Node},
+    spec::{Answer, Base, Class, Countries, Flow, Need, Operation, Probe, Request, Source, SourceError, Stay, on},
 };
 
 /// The row.
@@ -17,7 +14,7 @@ pub static SOURCE: Source = Source {
     name: "fr_bodacc",
     title: "BODACC, French legal notices",
     breaker: "fr_bodacc",
-    bases: &[Base { env: "FR_BODACC_BASE_URL", default: "https://bodacc-datadila.opendatasoft.com/api/explore/v2.1" }],
+    base: Base { env: "FR_BODACC_BASE_URL", default: "https://bodacc-datadila.opendatasoft.com/api/explore/v2.1" },
     rules: &[
         on(400).with("error_code").means(Class::Business, "does not accept the query"),
         on(429)
@@ -66,19 +63,19 @@ fn asking(subject: &Subject, families: &[&str]) -> Option<Request> {
     Some(request.query("limit", MOST.to_string()))
 }
 
-fn notices(body: &[u8]) -> Result<Answer, Trouble> {
+fn notices(body: &[u8]) -> Result<Answer, SourceError> {
     let document = json::parse(body)?;
     let answer = Node::root(&document);
     let notices = answer.require_list("results")?.into_iter().map(notice).collect::<Result<Vec<_>, _>>()?;
     if notices.is_empty() {
-        return Err(Trouble::not_found("has published no such notice about this company"));
+        return Err(SourceError::not_found("has published no such notice about this company"));
     }
     let total = answer.get("total_count").count().and_then(|total| usize::try_from(total).ok()).unwrap_or_default();
     let notes = (total > notices.len()).then(|| format!("these are the newest {} of {total} notices", notices.len()));
     Ok(Facts { notices, notes: notes.into_iter().collect(), ..Facts::default() }.into())
 }
 
-fn notice(notice: Node<'_>) -> Result<Notice, Trouble> {
+fn notice(notice: Node<'_>) -> Result<Notice, SourceError> {
     let text = |name: &str| notice.get(name).text();
     Ok(Notice {
         date: Some(notice.require_text("dateparution")?),
@@ -108,7 +105,7 @@ fn said(notice: Node<'_>) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::parse::torture::torture;
+    use crate::parse::corruption::assert_survives_corruption;
 
     fn body() -> String {
         let notices = include_str!("../../fixtures/fr_bodacc/notices.json");
@@ -123,7 +120,7 @@ mod tests {
         let judgment = read[2].text.as_deref();
         assert_eq!(judgment, Some("Jugement d'ouverture de liquidation judiciaire, 2026-02-26"));
         assert_eq!(read[2].kind.as_deref(), Some("Procédures collectives"));
-        torture("fr_bodacc", notices, body().as_bytes());
+        assert_survives_corruption("fr_bodacc", notices, body().as_bytes());
     }
 
     #[test]

@@ -3,18 +3,19 @@
 //! A company may have asked that its record is not passed on. Such a record arrives whole, with a letter in it that says so; it
 //! goes no further than this file. Beneficial owners are for those with a legitimate interest and are left out as well.
 
+use circuit_registry::CallError;
 use futures::future::BoxFuture;
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::json;
 
 use super::french;
 use crate::{
-    catalog::{Base, Countries, Credential, Need, Operation, Probe, Source},
-    classify::{Class, Trouble, on},
-    client::{Request, Settings},
-    flow::{Answer, Flow, LogIn, Session, Stop},
     model::{Accounts, Address, Company, Facts, Notice, Officer, Standing},
     parse::json::{self as reader, Node},
+    spec::{
+        Answer, Base, Class, Countries, Credential, Flow, LogIn, Need, Operation, Probe, Request, Session, Settings,
+        Source, SourceError, on,
+    },
 };
 
 /// The row.
@@ -22,7 +23,7 @@ pub static SOURCE: Source = Source {
     name: "fr_inpi",
     title: "RNE, French national register of companies",
     breaker: "fr_inpi",
-    bases: &[Base { env: "FR_INPI_BASE_URL", default: "https://registre-national-entreprises.inpi.fr/api" }],
+    base: Base { env: "FR_INPI_BASE_URL", default: "https://registre-national-entreprises.inpi.fr/api" },
     credentials: &[
         Credential { any_of: &["INPI_USERNAME"], obtain: ACCOUNT },
         Credential { any_of: &["INPI_PASSWORD"], obtain: ACCOUNT },
@@ -76,19 +77,19 @@ fn log_in(settings: &Settings) -> Request {
     Request::post("/sso/login", &document)
 }
 
-fn token(body: &[u8]) -> Result<SecretString, Trouble> {
+fn token(body: &[u8]) -> Result<SecretString, SourceError> {
     let document = reader::parse(body)?;
     Node::root(&document).require_text("token").map(SecretString::from)
 }
 
-fn company<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, Stop>> {
+fn company<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, CallError<SourceError>>> {
     Box::pin(async move {
         let siren = session.subject().id.as_deref().unwrap_or_default();
         session.ask_as(&LOG_IN, Request::get("/companies").segment(siren), |reply| record(&reply.body)).await
     })
 }
 
-fn documents<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, Stop>> {
+fn documents<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, CallError<SourceError>>> {
     Box::pin(async move {
         let siren = session.subject().id.as_deref().unwrap_or_default();
         // The list does not say whether it may be passed on; the record does.
@@ -98,7 +99,7 @@ fn documents<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, Stop>
     })
 }
 
-fn search<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, Stop>> {
+fn search<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, CallError<SourceError>>> {
     Box::pin(async move {
         let name = session.subject().name.as_deref().unwrap_or_default();
         let request = Request::get("/companies").query("companyName", name).query("pageSize", "20");
@@ -106,7 +107,7 @@ fn search<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, Stop>> {
     })
 }
 
-fn record(body: &[u8]) -> Result<Answer, Trouble> {
+fn record(body: &[u8]) -> Result<Answer, SourceError> {
     let document = reader::parse(body)?;
     let record = Node::root(&document);
     let mut answer = french::told(vec![entry(record)?])?.dated(record.get("updatedAt").time());
@@ -115,7 +116,7 @@ fn record(body: &[u8]) -> Result<Answer, Trouble> {
     Ok(answer)
 }
 
-fn hits(body: &[u8]) -> Result<Answer, Trouble> {
+fn hits(body: &[u8]) -> Result<Answer, SourceError> {
     let document = reader::parse(body)?;
     if !document.is_array() {
         return Err(reader::lacks("list of companies"));
@@ -124,7 +125,7 @@ fn hits(body: &[u8]) -> Result<Answer, Trouble> {
 }
 
 /// Reads a record that may be passed on; only one that says so may.
-fn entry(record: Node<'_>) -> Result<Option<Company>, Trouble> {
+fn entry(record: Node<'_>) -> Result<Option<Company>, SourceError> {
     if record.require_text("diffusionINSEE")? != "O" {
         return Ok(None);
     }
@@ -181,20 +182,20 @@ fn role_name(code: &str) -> String {
     name.to_owned()
 }
 
-fn attachments(body: &[u8]) -> Result<Answer, Trouble> {
+fn attachments(body: &[u8]) -> Result<Answer, SourceError> {
     let document = reader::parse(body)?;
     let answer = Node::root(&document);
     let mut notices = answer.require_list("actes")?.into_iter().map(deed).collect::<Result<Vec<_>, _>>()?;
     let mut accounts = answer.require_list("bilans")?.into_iter().map(filing).collect::<Result<Vec<_>, _>>()?;
     if notices.is_empty() && accounts.is_empty() {
-        return Err(Trouble::not_found("has no documents of this company on file"));
+        return Err(SourceError::not_found("has no documents of this company on file"));
     }
     notices.sort_by(|a, b| b.date.cmp(&a.date));
     accounts.sort_by(|a, b| b.to.cmp(&a.to));
     Ok(Facts { notices, accounts, ..Facts::default() }.into())
 }
 
-fn deed(deed: Node<'_>) -> Result<Notice, Trouble> {
+fn deed(deed: Node<'_>) -> Result<Notice, SourceError> {
     let kinds: Vec<_> = deed.get("typeRdd").items().filter_map(|kind| kind.get("typeActe").text()).collect();
     Ok(Notice {
         date: Some(deed.require_text("dateDepot")?),
@@ -204,7 +205,7 @@ fn deed(deed: Node<'_>) -> Result<Notice, Trouble> {
     })
 }
 
-fn filing(filing: Node<'_>) -> Result<Accounts, Trouble> {
+fn filing(filing: Node<'_>) -> Result<Accounts, SourceError> {
     let filed = filing.get("dateDepot").text().map(|date| format!("filed {date}"));
     Ok(Accounts { to: Some(filing.require_text("dateCloture")?), filing: filed, ..Accounts::default() })
 }
@@ -212,7 +213,7 @@ fn filing(filing: Node<'_>) -> Result<Accounts, Trouble> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::parse::torture::torture;
+    use crate::parse::corruption::assert_survives_corruption;
 
     const RECORD: &[u8] = include_bytes!("../../fixtures/fr_inpi/552032534.json");
     const HIDDEN: &[u8] = include_bytes!("../../fixtures/fr_inpi/999000300.json");
@@ -229,7 +230,7 @@ mod tests {
             (officers[0].name.as_deref(), officers[0].role.as_deref()),
             (Some("MARIE EXEMPLE"), Some("directeur général"))
         );
-        torture("fr_inpi.company", record, RECORD);
+        assert_survives_corruption("fr_inpi.company", record, RECORD);
     }
 
     #[test]
@@ -245,7 +246,7 @@ mod tests {
             {"descriptionPersonne":{"nom":"EXEMPLE","prenoms":["ANNE"]}}}}}}}]"#;
         assert_eq!(hits(trader).expect("a hit").facts.companies[0].name.as_deref(), Some("ANNE EXEMPLE"));
         assert_eq!(record(br#"{"siren":"1"}"#).expect_err("does not say").class, Class::BadShape);
-        torture("fr_inpi.search", hits, &list(&[RECORD]));
+        assert_survives_corruption("fr_inpi.search", hits, &list(&[RECORD]));
     }
 
     #[test]
@@ -270,7 +271,7 @@ mod tests {
         assert!(facts.notices.is_sorted_by(|a, b| a.date >= b.date) && facts.notices[0].kind.is_some());
         assert!(facts.accounts.is_sorted_by(|a, b| a.to >= b.to) && facts.accounts.len() > 1);
         assert_eq!(attachments(br#"{"actes":[],"bilans":[]}"#).expect_err("none").class, Class::NotFound);
-        torture("fr_inpi.documents", attachments, ATTACHMENTS);
+        assert_survives_corruption("fr_inpi.documents", attachments, ATTACHMENTS);
     }
 
     #[test]

@@ -3,16 +3,17 @@
 //! A search without a hit is a 404, and a 403 is mostly no refusal of ours: the unit has asked not to be shown. A key that is
 //! not accepted is a 401.
 
+use circuit_registry::CallError;
 use futures::future::BoxFuture;
 
 use super::{french, recherche_entreprises};
 use crate::{
-    catalog::{Auth, Base, Countries, Credential, Need, Operation, Probe, Source},
-    classify::{Class, Trouble, on},
-    client::Request,
-    flow::{Answer, Fallback, Flow, Session, Stop},
     model::{Address, Company, Standing, Subject},
     parse::json::{self, Node},
+    spec::{
+        Answer, Auth, Base, Class, Countries, Credential, Fallback, Flow, Need, Operation, Probe, Request, Session,
+        Source, SourceError, on,
+    },
 };
 
 /// The row.
@@ -20,7 +21,7 @@ pub static SOURCE: Source = Source {
     name: "fr_insee",
     title: "Sirene, French register of companies",
     breaker: "fr_insee",
-    bases: &[Base { env: "FR_INSEE_BASE_URL", default: "https://api.insee.fr/api-sirene/3.11" }],
+    base: Base { env: "FR_INSEE_BASE_URL", default: "https://api.insee.fr/api-sirene/3.11" },
     credentials: &[Credential {
         any_of: &["INSEE_API_KEY"],
         obtain: "subscribe to Sirene at https://portail-api.insee.fr",
@@ -84,7 +85,7 @@ fn by_name(subject: &Subject) -> Option<Request> {
     Some(Request::get("/siren").query("q", query).query("nombre", "20"))
 }
 
-fn head_office<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, Stop>> {
+fn head_office<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, CallError<SourceError>>> {
     Box::pin(async move {
         let siren = session.subject().id.as_deref().unwrap_or_default();
         let number = session.ask(Request::get("/siren").segment(siren), |reply| seat(&reply.body, siren)).await?;
@@ -97,21 +98,21 @@ fn current<'a>(periods: Node<'a>) -> Option<Node<'a>> {
     periods.items().find(|period| !period.get("dateFin").exists())
 }
 
-fn seat(body: &[u8], siren: &str) -> Result<String, Trouble> {
+fn seat(body: &[u8], siren: &str) -> Result<String, SourceError> {
     let document = json::parse(body)?;
     let unit = Node::root(&document).require("uniteLegale")?;
     let period = current(unit.get("periodesUniteLegale")).ok_or_else(|| json::lacks("periodesUniteLegale"))?;
     Ok(format!("{siren}{}", period.require_text("nicSiegeUniteLegale")?))
 }
 
-fn unit(body: &[u8]) -> Result<Answer, Trouble> {
+fn unit(body: &[u8]) -> Result<Answer, SourceError> {
     let document = json::parse(body)?;
     let unit = Node::root(&document).require("uniteLegale")?;
     Ok(french::told(vec![company(unit)?])?
         .dated(unit.get("dateDernierTraitementUniteLegale").local_time("Europe/Paris")))
 }
 
-fn hits(body: &[u8]) -> Result<Answer, Trouble> {
+fn hits(body: &[u8]) -> Result<Answer, SourceError> {
     let document = json::parse(body)?;
     let units = Node::root(&document).require_list("unitesLegales")?;
     french::told(units.into_iter().map(company).collect::<Result<_, _>>()?)
@@ -123,7 +124,7 @@ fn hidden(record: Node<'_>, field: &str) -> bool {
 }
 
 /// A unit; `None` if it is one that must not be shown.
-fn company(unit: Node<'_>) -> Result<Option<Company>, Trouble> {
+fn company(unit: Node<'_>) -> Result<Option<Company>, SourceError> {
     let siren = unit.require_text("siren")?;
     let periods = unit.get("periodesUniteLegale");
     let period = current(periods).ok_or_else(|| json::lacks("periodesUniteLegale"))?;
@@ -157,7 +158,7 @@ fn company(unit: Node<'_>) -> Result<Option<Company>, Trouble> {
     }))
 }
 
-fn establishment(body: &[u8]) -> Result<Answer, Trouble> {
+fn establishment(body: &[u8]) -> Result<Answer, SourceError> {
     let document = json::parse(body)?;
     let place = Node::root(&document).require("etablissement")?;
     let unit = place.require("uniteLegale")?;
@@ -192,7 +193,7 @@ fn establishment(body: &[u8]) -> Result<Answer, Trouble> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::parse::torture::torture;
+    use crate::parse::corruption::assert_survives_corruption;
 
     fn wrapped(name: &str, record: &str) -> Vec<u8> {
         format!(r#"{{"header":{{"statut":200,"message":"OK"}},"{name}":{record}}}"#).into_bytes()
@@ -207,7 +208,7 @@ mod tests {
         assert_eq!((company.standing, company.founded.as_deref()), (Standing::Active, Some("1955-01-01")));
         assert!(answer.as_of.is_some() && company.legal_form.as_deref() == Some("SA (5599)"));
         assert_eq!(seat(&body, "552032534").as_deref(), Ok("55203253400646"));
-        torture("fr_insee.unit", unit, &body);
+        assert_survives_corruption("fr_insee.unit", unit, &body);
     }
 
     #[test]
@@ -228,14 +229,14 @@ mod tests {
     fn hits_and_establishments_are_read() {
         let list = format!("[{}]", include_str!("../../fixtures/fr_insee/units/055804124.json"));
         assert_eq!(hits(&wrapped("unitesLegales", &list)).expect("hits").facts.companies.len(), 1);
-        torture("fr_insee.search", hits, &wrapped("unitesLegales", &list));
+        assert_survives_corruption("fr_insee.search", hits, &wrapped("unitesLegales", &list));
         let place = include_str!("../../fixtures/fr_insee/establishments/55203253400646.json");
         let company =
             establishment(&wrapped("etablissement", place)).expect("an establishment").facts.companies.remove(0);
         let address = company.address.and_then(Address::line);
         assert_eq!(address.as_deref(), Some("17 BD HAUSSMANN, 75009 PARIS 9"));
         assert_eq!(company.registrations, ["head office 55203253400646: open"]);
-        torture("fr_insee.head_office", establishment, &wrapped("etablissement", place));
+        assert_survives_corruption("fr_insee.head_office", establishment, &wrapped("etablissement", place));
     }
 
     #[test]

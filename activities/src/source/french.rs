@@ -1,10 +1,9 @@
 //! What the French sources share: the code lists of the statistical office, and names of persons.
 
 use crate::{
-    classify::Trouble,
-    flow::Answer,
     model::{Company, Facts, Officer},
     parse::json::Node,
+    spec::{Answer, SourceError},
 };
 
 /// A legal form by its code in the national list, where it is a common one; else the code.
@@ -43,14 +42,14 @@ pub(super) fn person(names: Node<'_>, surname: Node<'_>) -> Option<String> {
 
 /// What is left of records, some of which must not be shown: companies with a note that there are more, or the reason why
 /// there are none.
-pub(super) fn told(records: Vec<Option<Company>>) -> Result<Answer, Trouble> {
+pub(super) fn told(records: Vec<Option<Company>>) -> Result<Answer, SourceError> {
     let all = records.len();
     let companies: Vec<_> = records.into_iter().flatten().collect();
     let hidden = all - companies.len();
     match (companies.is_empty(), hidden) {
-        (true, 0) => return Err(Trouble::not_found("knows no such company")),
+        (true, 0) => return Err(SourceError::not_found("knows no such company")),
         (true, _) => {
-            return Err(Trouble::business("may not pass the record on: the company has asked not to be disclosed"));
+            return Err(SourceError::business("may not pass the record on: the company has asked not to be disclosed"));
         }
         (false, _) => {}
     }

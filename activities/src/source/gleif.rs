@@ -8,13 +8,10 @@ use futures::future::BoxFuture;
 use serde_json::Value;
 
 use crate::{
-    catalog::{Base, Countries, Need, Operation, Probe, Source},
-    classify::{Class, Trouble, on},
-    client::Request,
-    flow::{Answer, Flow, Session, Stop},
     identifiers::Kind,
     model::{Address, Company, Facts, Parent, Standing, Subject},
     parse::json::{self, Node, lacks},
+    spec::{Answer, Base, Class, Countries, Flow, Need, Operation, Probe, Request, Session, Source, SourceError, on},
 };
 
 /// The row.
@@ -22,7 +19,7 @@ pub static SOURCE: Source = Source {
     name: "gleif",
     title: "GLEIF, the register of legal entity identifiers",
     breaker: "gleif",
-    bases: &[Base { env: "GLEIF_BASE_URL", default: "https://api.gleif.org/api/v1" }],
+    base: Base { env: "GLEIF_BASE_URL", default: "https://api.gleif.org/api/v1" },
     rules: &[on(404).json().means(Class::NotFound, "knows no such LEI")],
     probe: Some(Probe::json(|| request("/lei-records").query("page[size]", "1"))),
     limits: "60 requests a minute",
@@ -114,12 +111,12 @@ fn spellings(subject: &Subject) -> Vec<String> {
     if shown == id { vec![id] } else { vec![shown, id] }
 }
 
-fn record<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, Stop>> {
+fn record<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, CallError<SourceError>>> {
     Box::pin(find(session))
 }
 
 /// The record by LEI, or the one that is registered under the subject's number.
-async fn find(session: &Session<'_>) -> Result<Answer, Stop> {
+async fn find(session: &Session<'_>) -> Result<Answer, CallError<SourceError>> {
     let subject = session.subject();
     if let Some(lei) = &subject.lei {
         return session.ask(by_lei(lei), |reply| one(&reply.body)).await;
@@ -131,10 +128,13 @@ async fn find(session: &Session<'_>) -> Result<Answer, Stop> {
             other => return other,
         }
     }
-    Err(CallError::Upstream(Trouble::not_found("knows no LEI for this registration number")))
+    Err(CallError::Upstream(SourceError::not_found("knows no LEI for this registration number")))
 }
 
-fn parent<'a>(session: &'a Session<'_>, level: &'static Level) -> BoxFuture<'a, Result<Answer, Stop>> {
+fn parent<'a>(
+    session: &'a Session<'_>,
+    level: &'static Level,
+) -> BoxFuture<'a, Result<Answer, CallError<SourceError>>> {
     Box::pin(async move {
         let lei = match &session.subject().lei {
             Some(lei) => lei.clone(),
@@ -160,10 +160,10 @@ fn parent<'a>(session: &'a Session<'_>, level: &'static Level) -> BoxFuture<'a, 
     })
 }
 
-fn unreported(stop: Stop) -> Stop {
+fn unreported(stop: CallError<SourceError>) -> CallError<SourceError> {
     match stop {
         CallError::Upstream(trouble) if trouble.class == Class::NotFound => {
-            CallError::Upstream(Trouble::not_found("has neither a parent nor a reason for not reporting one"))
+            CallError::Upstream(SourceError::not_found("has neither a parent nor a reason for not reporting one"))
         }
         other => other,
     }
@@ -177,25 +177,25 @@ fn reported(level: &Level, answer: Answer) -> Answer {
 }
 
 /// Reads a search.
-fn hits(body: &[u8]) -> Result<Answer, Trouble> {
+fn hits(body: &[u8]) -> Result<Answer, SourceError> {
     let document = json::parse(body)?;
     let records = Node::root(&document).require_list("data")?;
     let companies = records.into_iter().map(company).collect::<Result<Vec<_>, _>>()?;
     if companies.is_empty() {
-        return Err(Trouble::not_found("has no record that fits"));
+        return Err(SourceError::not_found("has no record that fits"));
     }
     Ok(answer(&document, companies))
 }
 
 /// Reads a record.
-fn one(body: &[u8]) -> Result<Answer, Trouble> {
+fn one(body: &[u8]) -> Result<Answer, SourceError> {
     let document = json::parse(body)?;
     let record = company(Node::root(&document).require("data")?)?;
     Ok(answer(&document, vec![record]))
 }
 
 /// Reads the reason for which no parent is reported.
-fn exception(body: &[u8]) -> Result<String, Trouble> {
+fn exception(body: &[u8]) -> Result<String, SourceError> {
     let document = json::parse(body)?;
     Node::root(&document).at("data.attributes").require_text("reason")
 }
@@ -205,7 +205,7 @@ fn answer(document: &Value, companies: Vec<Company>) -> Answer {
     Answer::from(Facts { companies, ..Facts::default() }).dated(published)
 }
 
-fn company(record: Node<'_>) -> Result<Company, Trouble> {
+fn company(record: Node<'_>) -> Result<Company, SourceError> {
     let attributes = record.require("attributes")?;
     let entity = attributes.require("entity")?;
     let address = entity.get("legalAddress");
@@ -243,7 +243,7 @@ fn company(record: Node<'_>) -> Result<Company, Trouble> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::parse::torture::torture;
+    use crate::parse::corruption::assert_survives_corruption;
 
     const RECORD: &[u8] = include_bytes!("../../fixtures/gleif/records/213800LH1BZH3DI6G760.json");
 
@@ -261,8 +261,8 @@ mod tests {
         assert_eq!(company.standing, Standing::Active);
         assert!(company.address.as_ref().is_some_and(|address| address.city.as_deref() == Some("London")));
         assert!(answer.as_of.is_some());
-        torture("gleif.record", one, &body);
-        torture("gleif.search", hits, &wrapped(r#"{"data":[RECORD]}"#));
+        assert_survives_corruption("gleif.record", one, &body);
+        assert_survives_corruption("gleif.search", hits, &wrapped(r#"{"data":[RECORD]}"#));
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! unknown number and, in the pages of known ones, for every field that is empty. So an entry is known by its number, and
 //! the words for "not found" are believed only on a page that has none and asks for another.
 
+use circuit_registry::CallError;
 use std::time::Duration;
 
 use encoding_rs::UTF_8;
@@ -11,16 +12,14 @@ use futures::future::BoxFuture;
 
 use super::{gleif, nbb, peppol_directory};
 use crate::{
-    catalog::{Base, Countries, Need, Operation, Probe, Source},
-    classify::{Class, Stay, Trouble, on},
-    client::Request,
-    flow::{Answer, Fallback, Flow, Session, Stop},
     identifiers::Kind,
     model::{Address, Company, Establishment, Facts, Officer, Standing, Status, Subject},
-    parse::{
-        date::iso,
-        html::{Element, Page, Row},
-        json::lacks,
+    parse::date::iso,
+    parse::html::{Element, Page, Row},
+    parse::json::lacks,
+    spec::{
+        Answer, Base, Class, Countries, Fallback, Flow, Need, Operation, Probe, Request, Session, Source, SourceError,
+        Stay, on,
     },
 };
 
@@ -29,7 +28,7 @@ pub static SOURCE: Source = Source {
     name: "kbo",
     title: "KBO/BCE, Belgian Crossroads Bank for Enterprises",
     breaker: "kbo",
-    bases: &[Base { env: "KBO_BASE_URL", default: "https://kbopub.economie.fgov.be/kbopub" }],
+    base: Base { env: "KBO_BASE_URL", default: "https://kbopub.economie.fgov.be/kbopub" },
     rules: &[
         // Addresses that ask too often are barred for hours.
         on(403)
@@ -119,7 +118,7 @@ fn number(subject: &Subject) -> Option<&str> {
 }
 
 /// The answer of somebody who knows less.
-fn partly<'a>(session: &'a Session<'_>, flow: &'static Flow) -> BoxFuture<'a, Result<Answer, Stop>> {
+fn partly<'a>(session: &'a Session<'_>, flow: &'static Flow) -> BoxFuture<'a, Result<Answer, CallError<SourceError>>> {
     Box::pin(async move {
         let answer = session.follow(flow).await?;
         Ok(Answer { status: Status::Partial, ..answer })
@@ -127,7 +126,7 @@ fn partly<'a>(session: &'a Session<'_>, flow: &'static Flow) -> BoxFuture<'a, Re
 }
 
 /// The search form is there: so is the register.
-fn form(body: &[u8]) -> Result<(), Trouble> {
+fn form(body: &[u8]) -> Result<(), SourceError> {
     let page = Page::read(body, None, UTF_8)?;
     if asks(&page) { Ok(()) } else { Err(strange()) }
 }
@@ -137,18 +136,18 @@ fn asks(page: &Page) -> bool {
     page.root().all("input").any(|input| input.attribute("name").is_some_and(|name| name.contains("nummer")))
 }
 
-fn strange() -> Trouble {
-    Trouble::unavailable("answered a page that is none of the register's: maintenance or a block")
+fn strange() -> SourceError {
+    SourceError::unavailable("answered a page that is none of the register's: maintenance or a block")
 }
 
 /// What a page without the expected rows is.
-fn instead(page: &Page, wanted: &'static str) -> Trouble {
+fn instead(page: &Page, wanted: &'static str) -> SourceError {
     let text = page.root().text().replace('\u{2019}', "'");
     let says = |words: [&str; 2]| words.iter().any(|words| text.contains(words));
     if asks(page) && says(INVALID) {
-        Trouble::business("does not accept the number")
+        SourceError::business("does not accept the number")
     } else if asks(page) && says(NOTHING) {
-        Trouble::not_found("knows no such number")
+        SourceError::not_found("knows no such number")
     } else if page.root().rows().next().is_none() {
         strange()
     } else {
@@ -163,7 +162,7 @@ fn lines(cell: Element<'_>) -> Vec<String> {
     if lines.iter().any(nothing) { Vec::new() } else { lines }
 }
 
-fn entity(body: &[u8]) -> Result<Answer, Trouble> {
+fn entity(body: &[u8]) -> Result<Answer, SourceError> {
     let page = Page::read(body, None, UTF_8)?;
     let root = page.root();
     let value = |labels: &[&str]| root.labelled(labels).map(lines).unwrap_or_default();
@@ -281,7 +280,7 @@ const UNIT: &str = "vestigingsnummer";
 /// The headings of a list, which may be empty.
 const LIST: [&str; 2] = ["List of establishment units", "Liste des unités d'établissement"];
 
-fn establishments(body: &[u8]) -> Result<Answer, Trouble> {
+fn establishments(body: &[u8]) -> Result<Answer, SourceError> {
     let page = Page::read(body, None, UTF_8)?;
     let root = page.root();
     let is_unit =
@@ -294,7 +293,7 @@ fn establishments(body: &[u8]) -> Result<Answer, Trouble> {
         let stray = root.links().any(|link| link.parameter(UNIT).is_some());
         let empty = !stray && says(LIST) && (says(NOTHING) || root.all("td").next().is_none());
         return Err(if empty {
-            Trouble::not_found("lists no establishment unit of this company")
+            SourceError::not_found("lists no establishment unit of this company")
         } else {
             instead(&page, "list of establishment units")
         });
@@ -314,7 +313,7 @@ fn establishments(body: &[u8]) -> Result<Answer, Trouble> {
 }
 
 /// A row of the list. The cells around the number are known by their place beside it.
-fn unit(row: &Row<'_>) -> Result<Establishment, Trouble> {
+fn unit(row: &Row<'_>) -> Result<Establishment, SourceError> {
     let linked = |cell: &Element<'_>| cell.links().find_map(|link| link.parameter(UNIT).map(str::to_owned));
     let place = row.cells().iter().position(|cell| linked(cell).is_some()).ok_or_else(|| lacks(UNIT))?;
     let id = linked(&row.cells()[place]).filter(|id| id.len() == 10).ok_or_else(|| lacks(UNIT))?;
@@ -330,7 +329,7 @@ fn unit(row: &Row<'_>) -> Result<Establishment, Trouble> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::parse::torture::torture;
+    use crate::parse::corruption::assert_survives_corruption;
 
     const PROXIMUS: [&[u8]; 2] = [
         include_bytes!("../../fixtures/kbo/entities/0202239951.en.html"),
@@ -365,7 +364,7 @@ mod tests {
             );
             assert_eq!(facts.officers.len(), 3);
         }
-        torture("kbo.entity", entity, PROXIMUS[0]);
+        assert_survives_corruption("kbo.entity", entity, PROXIMUS[0]);
     }
 
     #[test]
@@ -431,7 +430,7 @@ mod tests {
             let address = units[1].address.clone().and_then(Address::line);
             assert_eq!((answer.status, address.as_deref()), (Status::Complete, Some("Meir 10, 2000 Antwerpen")));
         }
-        torture("kbo.establishments", establishments, UNITS[0]);
+        assert_survives_corruption("kbo.establishments", establishments, UNITS[0]);
         let none = include_bytes!("../../fixtures/kbo/establishments/0403199702.en.html");
         assert_eq!(establishments(none).expect_err("none").class, Class::NotFound);
         let paged =

@@ -11,12 +11,12 @@ use futures::future::BoxFuture;
 
 use super::nbb_official;
 use crate::{
-    catalog::{Base, Countries, Need, Operation, Probe, Source},
-    classify::{Class, Trouble, on},
-    client::Request,
-    flow::{Answer, Fallback, Flow, Session, Stop},
     model::{Accounts, Address, Company, Facts, Standing, Status, Subject},
     parse::json::{self, Node, lacks},
+    spec::{
+        Answer, Base, Class, Countries, Fallback, Flow, Need, Operation, Probe, Request, Session, Source, SourceError,
+        on,
+    },
 };
 
 /// The row.
@@ -24,7 +24,7 @@ pub static SOURCE: Source = Source {
     name: "nbb",
     title: "National Bank of Belgium, annual accounts",
     breaker: "nbb",
-    bases: &[Base { env: "NBB_BASE_URL", default: "https://consult.cbso.nbb.be/api" }],
+    base: Base { env: "NBB_BASE_URL", default: "https://consult.cbso.nbb.be/api" },
     user_agent: Some("NBB_USER_AGENT"),
     rules: &[on(404).not_html().means(Class::NotFound, "has nothing on file under this number")],
     probe: Some(Probe::json(|| company_of("0203201340"))),
@@ -95,7 +95,7 @@ pub(super) struct Fields {
 
 impl Fields {
     /// Reads a filing, which has a reference and a period.
-    pub(super) fn filing(&self, entry: Node<'_>) -> Result<Filing, Trouble> {
+    pub(super) fn filing(&self, entry: Node<'_>) -> Result<Filing, SourceError> {
         let text = |path: &str| entry.at(path).text();
         let filed = text(self.filed).map(|date| format!("filed {date}"));
         let kind: Vec<_> = text(self.model).into_iter().chain(filed).collect();
@@ -130,8 +130,8 @@ pub(super) fn number(subject: &Subject) -> &str {
 pub(super) async fn believed(
     session: &Session<'_>,
     request: impl Fn() -> Request,
-    read: fn(&[u8]) -> Result<Vec<Filing>, Trouble>,
-) -> Result<Vec<Filing>, Stop> {
+    read: fn(&[u8]) -> Result<Vec<Filing>, SourceError>,
+) -> Result<Vec<Filing>, CallError<SourceError>> {
     let mut pauses = PAUSES.into_iter();
     loop {
         let mut filings = session.ask(request(), |reply| read(&reply.body)).await?;
@@ -141,7 +141,7 @@ pub(super) async fn believed(
         }
         match pauses.next() {
             Some(pause) => session.pause(pause).await,
-            None => return Err(CallError::Upstream(Trouble::not_found("has no accounts of this company on file"))),
+            None => return Err(CallError::Upstream(SourceError::not_found("has no accounts of this company on file"))),
         }
     }
 }
@@ -152,7 +152,10 @@ pub(super) fn listed(filings: Vec<Filing>) -> Answer {
 }
 
 /// The newest filing with the figures in it. Old or small filings are a scan without any.
-pub(super) fn with_figures(filings: Vec<Filing>, figures: Result<Figures, Stop>) -> Result<Answer, Stop> {
+pub(super) fn with_figures(
+    filings: Vec<Filing>,
+    figures: Result<Figures, CallError<SourceError>>,
+) -> Result<Answer, CallError<SourceError>> {
     let newest = filings.into_iter().next().map(|filing| filing.accounts).unwrap_or_default();
     match figures {
         Ok(figures) => Ok(Facts { accounts: vec![figures.into_accounts(newest)], ..Facts::default() }.into()),
@@ -173,11 +176,11 @@ fn published(session: &Session<'_>) -> Request {
         .query("sort", "periodEndDate,desc")
 }
 
-fn deposits<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, Stop>> {
+fn deposits<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, CallError<SourceError>>> {
     Box::pin(async move { believed(session, || published(session), filings).await.map(listed) })
 }
 
-fn accounts<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, Stop>> {
+fn accounts<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, CallError<SourceError>>> {
     Box::pin(async move {
         let filings = believed(session, || published(session), filings).await?;
         let newest = filings.first().map(|filing| filing.reference.clone()).unwrap_or_default();
@@ -187,7 +190,7 @@ fn accounts<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, Stop>>
     })
 }
 
-fn company(body: &[u8]) -> Result<Answer, Trouble> {
+fn company(body: &[u8]) -> Result<Answer, SourceError> {
     let document = json::parse(body)?;
     let entry = Node::root(&document);
     let address = entry.get("address");
@@ -223,7 +226,7 @@ const FIELDS: Fields = Fields {
     filed: "depositDate",
 };
 
-fn filings(body: &[u8]) -> Result<Vec<Filing>, Trouble> {
+fn filings(body: &[u8]) -> Result<Vec<Filing>, SourceError> {
     let document = json::parse(body)?;
     Node::root(&document).require_list("content")?.into_iter().map(|entry| FIELDS.filing(entry)).collect()
 }
@@ -250,7 +253,7 @@ impl Figures {
     }
 
     /// The figures, of which at least one must be there.
-    pub(super) fn found(self) -> Result<Self, Trouble> {
+    pub(super) fn found(self) -> Result<Self, SourceError> {
         if self == Self::default() { Err(lacks("20/58")) } else { Ok(self) }
     }
 
@@ -261,20 +264,20 @@ impl Figures {
 }
 
 /// Reads lines of `"rubric","value"`.
-fn figures(body: &[u8]) -> Result<Figures, Trouble> {
+fn figures(body: &[u8]) -> Result<Figures, SourceError> {
     let text = String::from_utf8_lossy(body);
     match text.trim_start().chars().next() {
-        None => return Err(Trouble::unavailable("answered nothing at all")),
-        Some('<') => return Err(Trouble::unavailable("answered a page where figures were promised")),
+        None => return Err(SourceError::unavailable("answered nothing at all")),
+        Some('<') => return Err(SourceError::unavailable("answered a page where figures were promised")),
         Some('"') => {}
-        Some(_) => return Err(Trouble::bad_shape("answered something that is no table")),
+        Some(_) => return Err(SourceError::bad_shape("answered something that is no table")),
     }
     let mut figures = Figures::default();
     for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
         let inside = line.strip_prefix('"').and_then(|line| line.strip_suffix('"'));
         let (rubric, value) = inside
             .and_then(|line| line.split_once("\",\""))
-            .ok_or_else(|| Trouble::unavailable("broke off its answer"))?;
+            .ok_or_else(|| SourceError::unavailable("broke off its answer"))?;
         figures.note(rubric, value.parse().ok().filter(|amount: &f64| amount.is_finite()));
     }
     figures.found()
@@ -283,7 +286,7 @@ fn figures(body: &[u8]) -> Result<Figures, Trouble> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::parse::torture::torture;
+    use crate::parse::corruption::assert_survives_corruption;
 
     const COMPANY: &[u8] = include_bytes!("../../fixtures/nbb/companies/0202239951.json");
     const CSV: &[u8] = include_bytes!("../../fixtures/nbb/csv/2025-00123456.csv");
@@ -302,7 +305,7 @@ mod tests {
         assert_eq!(filings(br#"{"content":[]}"#), Ok(Vec::new()));
         assert_eq!(filings(b"{}").expect_err("no list").class, Class::BadShape);
         assert_eq!(filings(b"[]").expect_err("another list").class, Class::BadShape);
-        torture("nbb.deposits", |body| filings(body).map(listed), &list());
+        assert_survives_corruption("nbb.deposits", |body| filings(body).map(listed), &list());
     }
 
     #[test]
@@ -310,7 +313,7 @@ mod tests {
         let read = company(COMPANY).expect("a company").facts.companies.remove(0);
         assert_eq!((read.name.as_deref(), read.standing), (Some("PROXIMUS"), Standing::Active));
         assert_eq!(read.address.and_then(Address::line).as_deref(), Some("Koning Albert II-laan 27, 1030 Schaarbeek"));
-        torture("nbb.company", company, COMPANY);
+        assert_survives_corruption("nbb.company", company, COMPANY);
     }
 
     #[test]

@@ -1,15 +1,13 @@
 //! The official web service of the Belgian balance sheet office, which wants a key. Stands in for the office's site, and
 //! throttles as silently.
 
+use circuit_registry::CallError;
 use futures::future::BoxFuture;
 
 use super::nbb::{Fields, Figures, Filing, believed, listed, number, with_figures};
 use crate::{
-    catalog::{Auth, Base, Credential, Source},
-    classify::{Class, Trouble, on},
-    client::Request,
-    flow::{Answer, Session, Stop},
     parse::json::{self, Node, lacks},
+    spec::{Answer, Auth, Base, Class, Credential, Request, Session, Source, SourceError, on},
 };
 
 /// The row.
@@ -17,7 +15,7 @@ pub static SOURCE: Source = Source {
     name: "nbb_official",
     title: "National Bank of Belgium, official web service (stand-in for its site)",
     breaker: "nbb_official",
-    bases: &[Base { env: "NBB_OFFICIAL_BASE_URL", default: "https://ws.cbso.nbb.be" }],
+    base: Base { env: "NBB_OFFICIAL_BASE_URL", default: "https://ws.cbso.nbb.be" },
     credentials: &[Credential { any_of: &["NBB_CBSO_KEY"], obtain: "subscribe at https://developer.cbso.nbb.be" }],
     auth: Auth::Header { name: "NBB-CBSO-Subscription-Key", prefix: "", env: "NBB_CBSO_KEY" },
     rules: &[on(404).not_html().means(Class::NotFound, "has nothing on file under this number")],
@@ -46,12 +44,12 @@ fn references(session: &Session<'_>) -> Request {
 }
 
 /// The filings, in the place of the site.
-pub(super) fn deposits<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, Stop>> {
+pub(super) fn deposits<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, CallError<SourceError>>> {
     Box::pin(async move { believed(session, || references(session), filings).await.map(listed) })
 }
 
 /// The figures of the last accounts, in the place of the site.
-pub(super) fn accounts<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, Stop>> {
+pub(super) fn accounts<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, CallError<SourceError>>> {
     Box::pin(async move {
         let filings = believed(session, || references(session), filings).await?;
         let newest = filings.first().map(|filing| filing.reference.clone()).unwrap_or_default();
@@ -70,7 +68,7 @@ const FIELDS: Fields = Fields {
     filed: "DepositDate",
 };
 
-fn filings(body: &[u8]) -> Result<Vec<Filing>, Trouble> {
+fn filings(body: &[u8]) -> Result<Vec<Filing>, SourceError> {
     let document = json::parse(body)?;
     if !document.is_array() {
         return Err(lacks("ReferenceNumber"));
@@ -79,7 +77,7 @@ fn filings(body: &[u8]) -> Result<Vec<Filing>, Trouble> {
 }
 
 /// The figures of the year itself; those of the year before are in the list as well.
-fn figures(body: &[u8]) -> Result<Figures, Trouble> {
+fn figures(body: &[u8]) -> Result<Figures, SourceError> {
     let document = json::parse(body)?;
     let mut figures = Figures::default();
     for rubric in Node::root(&document).require_list("Rubrics")? {
@@ -93,7 +91,7 @@ fn figures(body: &[u8]) -> Result<Figures, Trouble> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::parse::torture::torture;
+    use crate::parse::corruption::assert_survives_corruption;
 
     const REFERENCES: &[u8] = include_bytes!("../../fixtures/nbb_official/references/0202239951.json");
     const ACCOUNTS: &[u8] = include_bytes!("../../fixtures/nbb_official/accounts/2025-00123456.json");
@@ -104,16 +102,17 @@ mod tests {
         assert_eq!((read.len(), read[0].reference.as_str()), (2, "2025-00123456"));
         assert_eq!(filings(b"[]"), Ok(Vec::new()));
         assert_eq!(filings(b"{}").expect_err("no list").class, Class::BadShape);
-        let answer = with_figures(read, figures(ACCOUNTS).map_err(circuit_registry::CallError::Upstream));
+        let answer = with_figures(read, figures(ACCOUNTS).map_err(CallError::Upstream));
         let accounts = answer.expect("figures").facts.accounts.remove(0);
         assert_eq!((accounts.assets, accounts.revenue), (Some(9_876_000_000.0), Some(4_567_000_000.0)));
         assert_eq!(accounts.to.as_deref(), Some("2024-12-31"));
-        torture("nbb_official.deposits", |body| filings(body).map(listed), REFERENCES);
+        assert_survives_corruption("nbb_official.deposits", |body| filings(body).map(listed), REFERENCES);
         let parse = |body: &[u8]| {
-            figures(body)
-                .and_then(|figures| with_figures(Vec::new(), Ok(figures)).map_err(|_| Trouble::bad_shape("no figures")))
+            figures(body).and_then(|figures| {
+                with_figures(Vec::new(), Ok(figures)).map_err(|_| SourceError::bad_shape("no figures"))
+            })
         };
-        torture("nbb_official.accounts", parse, ACCOUNTS);
+        assert_survives_corruption("nbb_official.accounts", parse, ACCOUNTS);
     }
 
     #[test]

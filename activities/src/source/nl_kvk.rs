@@ -4,13 +4,13 @@
 //! 500 may be "in five minutes". The parts embedded in a profile may be missing.
 
 use crate::{
-    catalog::{Auth, Base, Countries, Credential, Need, Operation, Probe, Source},
-    classify::{Class, Rule, Stay, Trouble, on},
-    client::Request,
-    flow::{Answer, Fallback, Flow},
     model::{Address, Company, Standing, Subject},
     parse::json::{self, Node},
     source::nl_kvk_open,
+    spec::{
+        Answer, Auth, Base, Class, Countries, Credential, Fallback, Flow, Need, Operation, Probe, Request, Rule,
+        Source, SourceError, Stay, on,
+    },
 };
 
 /// The row.
@@ -18,7 +18,7 @@ pub static SOURCE: Source = Source {
     name: "nl_kvk",
     title: "KVK, Dutch business register",
     breaker: "nl_kvk",
-    bases: &[Base { env: "NL_KVK_BASE_URL", default: "https://api.kvk.nl/api" }],
+    base: Base { env: "NL_KVK_BASE_URL", default: "https://api.kvk.nl/api" },
     credentials: &[Credential {
         any_of: &["KVK_API_KEY"],
         obtain: "subscribe at https://developers.kvk.nl, which has a public key for tests as well",
@@ -99,7 +99,7 @@ fn blank(number: String) -> Company {
     Company { id: Some(number), country: Some("NL".to_owned()), ..Company::default() }
 }
 
-fn profile(body: &[u8]) -> Result<Answer, Trouble> {
+fn profile(body: &[u8]) -> Result<Answer, SourceError> {
     let document = json::parse(body)?;
     let profile = Node::root(&document);
     let (branch, owner) = (profile.at("_embedded.hoofdvestiging"), profile.at("_embedded.eigenaar"));
@@ -140,7 +140,7 @@ fn visiting(place: Node<'_>) -> Option<Address> {
     })
 }
 
-fn names(body: &[u8]) -> Result<Answer, Trouble> {
+fn names(body: &[u8]) -> Result<Answer, SourceError> {
     let document = json::parse(body)?;
     let entry = Node::root(&document);
     let branches = entry.get("vestigingen").items();
@@ -152,14 +152,14 @@ fn names(body: &[u8]) -> Result<Answer, Trouble> {
     Ok(Company { name, registrations, ..blank(entry.require_text("kvkNummer")?) }.into())
 }
 
-fn hits(body: &[u8]) -> Result<Answer, Trouble> {
+fn hits(body: &[u8]) -> Result<Answer, SourceError> {
     let document = json::parse(body)?;
     let list = Node::root(&document).require_list("resultaten")?;
     let companies = list.into_iter().map(hit).collect::<Result<Vec<_>, _>>()?;
     Answer::listing(companies)
 }
 
-fn hit(hit: Node<'_>) -> Result<Company, Trouble> {
+fn hit(hit: Node<'_>) -> Result<Company, SourceError> {
     let address = hit.at("adres.binnenlandsAdres");
     Ok(Company {
         name: Some(hit.require_text("naam")?),
@@ -176,11 +176,11 @@ fn hit(hit: Node<'_>) -> Result<Company, Trouble> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::parse::torture::torture;
+    use crate::parse::corruption::assert_survives_corruption;
 
     const PROFILE: &str = include_str!("../../fixtures/nl_kvk/profiles/17085815.json");
 
-    fn read(parse: fn(&[u8]) -> Result<Answer, Trouble>, body: &str) -> Company {
+    fn read(parse: fn(&[u8]) -> Result<Answer, SourceError>, body: &str) -> Company {
         parse(body.as_bytes()).expect("a company").facts.companies.remove(0)
     }
 
@@ -192,7 +192,7 @@ mod tests {
         assert_eq!(company.legal_form.as_deref(), Some("NaamlozeVennootschap"));
         assert_eq!(company.activities, ["7010 Concerndiensten binnen eigen concern"]);
         assert_eq!(company.address.and_then(Address::line).as_deref(), Some("De Run 6501, 5504DR Veldhoven"));
-        torture("nl_kvk.company", profile, PROFILE.as_bytes());
+        assert_survives_corruption("nl_kvk.company", profile, PROFILE.as_bytes());
     }
 
     #[test]
@@ -216,11 +216,11 @@ mod tests {
     fn names_and_hits_are_read() {
         let naming = r#"{"kvkNummer":"17085815","statutaireNaam":"ASML Holding N.V.","vestigingen":[{"handelsnamen":[{"naam":"ASML"}]}]}"#;
         assert_eq!(read(names, naming).registrations, ["trade name: ASML"]);
-        torture("nl_kvk.names", names, naming.as_bytes());
+        assert_survives_corruption("nl_kvk.names", names, naming.as_bytes());
 
         let list = r#"{"totaal":1,"resultaten":[{"kvkNummer":"17085815","naam":"ASML Holding N.V.","adres":{"binnenlandsAdres":
             {"straatnaam":"De Run","plaats":"Veldhoven"}}}]}"#;
         assert_eq!(read(hits, list).address.and_then(Address::line).as_deref(), Some("De Run, Veldhoven"));
-        torture("nl_kvk.search", hits, list.as_bytes());
+        assert_survives_corruption("nl_kvk.search", hits, list.as_bytes());
     }
 }

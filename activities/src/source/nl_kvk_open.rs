@@ -3,12 +3,9 @@
 //! A 404 is the edge of its coverage, which says nothing about whether the company exists.
 
 use crate::{
-    catalog::{Base, Countries, Need, Operation, Probe, Source},
-    classify::{Class, Trouble, on},
-    client::Request,
-    flow::{Answer, Flow},
     model::{Company, Facts, Standing, Subject},
     parse::json::{self, Node},
+    spec::{Answer, Base, Class, Countries, Flow, Need, Operation, Probe, Request, Source, SourceError, on},
 };
 
 /// The row.
@@ -16,7 +13,7 @@ pub static SOURCE: Source = Source {
     name: "nl_kvk_open",
     title: "KVK open data, Dutch companies without their names",
     breaker: "nl_kvk_open",
-    bases: &[Base { env: "NL_KVK_OPEN_BASE_URL", default: "https://opendata.kvk.nl/api/v1/hvds" }],
+    base: Base { env: "NL_KVK_OPEN_BASE_URL", default: "https://opendata.kvk.nl/api/v1/hvds" },
     rules: &[on(404).json().means(Class::NotFound, "does not cover this company: only BV and NV are in it")],
     probe: Some(Probe::json(|| Request::get(COMPANY).segment("17085815"))),
     terms: "CC BY 4.0",
@@ -40,7 +37,7 @@ fn asking(subject: &Subject) -> Option<Request> {
     Some(Request::get(COMPANY).segment(subject.id.as_deref()?))
 }
 
-fn company(body: &[u8]) -> Result<Answer, Trouble> {
+fn company(body: &[u8]) -> Result<Answer, SourceError> {
     let document = json::parse(body)?;
     let entry = Node::root(&document);
     let insolvency = entry.get("insolventieCode").text();
@@ -61,7 +58,7 @@ fn company(body: &[u8]) -> Result<Answer, Trouble> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::parse::torture::torture;
+    use crate::parse::corruption::assert_survives_corruption;
 
     const COMPANY: &[u8] = include_bytes!("../../fixtures/nl_kvk_open/17085815.json");
 
@@ -71,7 +68,7 @@ mod tests {
         assert_eq!((read.id.as_deref(), read.name, read.legal_form.as_deref()), (Some("17085815"), None, Some("NV")));
         assert_eq!((read.standing, read.founded.as_deref()), (Standing::Active, Some("1994-10-03")));
         assert_eq!(read.activities, ["7010"]);
-        torture("nl_kvk_open.company", company, COMPANY);
+        assert_survives_corruption("nl_kvk_open.company", company, COMPANY);
     }
 
     #[test]

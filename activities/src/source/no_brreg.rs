@@ -4,12 +4,9 @@
 //! bank, insurer and foundation, for ever: that says something about them and nothing about the register.
 
 use crate::{
-    catalog::{Base, Countries, Need, Operation, Probe, Source},
-    classify::{Class, Scope, Trouble, on},
-    client::Request,
-    flow::{Answer, Flow},
     model::{Accounts, Address, Company, Facts, Officer, Standing, Subject},
     parse::json::{self, Node, lacks},
+    spec::{Answer, Base, Class, Countries, Flow, Need, Operation, Probe, Request, Scope, Source, SourceError, on},
 };
 
 /// The row.
@@ -17,7 +14,7 @@ pub static SOURCE: Source = Source {
     name: "no_brreg",
     title: "Brønnøysund Register Centre",
     breaker: "no_brreg",
-    bases: &[Base { env: "NO_BRREG_BASE_URL", default: "https://data.brreg.no" }],
+    base: Base { env: "NO_BRREG_BASE_URL", default: "https://data.brreg.no" },
     rules: &[
         on(410).means(Class::Business, "has withdrawn this entity from disclosure, by law or by order of a court"),
         on(404).not_html().means(Class::NotFound, "knows no such number"),
@@ -83,11 +80,11 @@ fn by_name(subject: &Subject) -> Option<Request> {
 }
 
 /// Reads a search. One without hits has no list at all, and says so in its count.
-fn hits(body: &[u8]) -> Result<Answer, Trouble> {
+fn hits(body: &[u8]) -> Result<Answer, SourceError> {
     let document = json::parse(body)?;
     let found = Node::root(&document);
     if !found.get("_embedded").exists() && found.at("page.totalElements").count() == Some(0) {
-        return Err(Trouble::not_found("knows no company of that name"));
+        return Err(SourceError::not_found("knows no company of that name"));
     }
     let entities = found.require("_embedded")?.require_list("enheter")?;
     let companies = entities.into_iter().map(company).collect::<Result<Vec<_>, _>>()?;
@@ -97,12 +94,12 @@ fn hits(body: &[u8]) -> Result<Answer, Trouble> {
     Ok(Facts { companies, ..Facts::default() }.into())
 }
 
-fn entity(body: &[u8]) -> Result<Answer, Trouble> {
+fn entity(body: &[u8]) -> Result<Answer, SourceError> {
     let company = company(Node::root(&json::parse(body)?))?;
     Ok(company.into())
 }
 
-fn company(entity: Node<'_>) -> Result<Company, Trouble> {
+fn company(entity: Node<'_>) -> Result<Company, SourceError> {
     let text = |path: &str| entity.at(path).text();
     let set = |name: &str| entity.get(name).flag() == Some(true);
     let deleted = text("slettedato");
@@ -157,7 +154,7 @@ fn labelled(code: Node<'_>) -> Option<String> {
 }
 
 /// Reads the groups of roles. Roles that ended and persons who died are left out.
-fn roles(body: &[u8]) -> Result<Answer, Trouble> {
+fn roles(body: &[u8]) -> Result<Answer, SourceError> {
     let document = json::parse(body)?;
     let mut officers = Vec::new();
     for group in Node::root(&document).require_list("rollegrupper")? {
@@ -184,18 +181,18 @@ fn roles(body: &[u8]) -> Result<Answer, Trouble> {
 }
 
 /// Reads the accounts: a list, newest first or not.
-fn accounts(body: &[u8]) -> Result<Answer, Trouble> {
+fn accounts(body: &[u8]) -> Result<Answer, SourceError> {
     let document = json::parse(body)?;
     let list: Vec<_> = Node::root(&document).items().collect();
     let mut accounts = list.into_iter().map(year).collect::<Result<Vec<_>, _>>()?;
     if accounts.is_empty() {
-        return Err(Trouble::not_found("has no accounts of this entity"));
+        return Err(SourceError::not_found("has no accounts of this entity"));
     }
     accounts.sort_by(|a, b| b.to.cmp(&a.to));
     Ok(Facts { accounts, ..Facts::default() }.into())
 }
 
-fn year(entry: Node<'_>) -> Result<Accounts, Trouble> {
+fn year(entry: Node<'_>) -> Result<Accounts, SourceError> {
     let period = entry.require("regnskapsperiode")?;
     let amount = |path: &str| entry.at(path).number();
     Ok(Accounts {
@@ -213,7 +210,7 @@ fn year(entry: Node<'_>) -> Result<Accounts, Trouble> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::parse::torture::torture;
+    use crate::parse::corruption::assert_survives_corruption;
 
     const ENTITY: &[u8] = include_bytes!("../../fixtures/no_brreg/entities/923609016.json");
     const DELETED: &[u8] = include_bytes!("../../fixtures/no_brreg/deleted/989000101.json");
@@ -227,7 +224,7 @@ mod tests {
         assert_eq!((company.standing, company.vat.as_deref()), (Standing::Active, Some("NO923609016MVA")));
         assert!(company.employees.is_some() && company.activities[0].starts_with("06.100"));
         assert_eq!(entity(DELETED).expect("an entity").facts.companies[0].standing, Standing::Ceased);
-        torture("no_brreg.entity", entity, ENTITY);
+        assert_survives_corruption("no_brreg.entity", entity, ENTITY);
     }
 
     #[test]
@@ -241,7 +238,7 @@ mod tests {
         {
             assert_eq!(hits(lost.as_bytes()).expect_err("no list").class, Class::BadShape, "{lost}");
         }
-        torture("no_brreg.search", hits, found.as_bytes());
+        assert_survives_corruption("no_brreg.search", hits, found.as_bytes());
     }
 
     #[test]
@@ -254,7 +251,7 @@ mod tests {
             {"type":{"kode":"REVI"},"enhet":{"organisasjonsnummer":"976389387","navn":["REVISOR","AS"]}}]}]}"#;
         let officers = roles(ended).expect("roles").facts.officers;
         assert_eq!((officers.len(), officers[0].name.as_deref()), (1, Some("REVISOR AS")));
-        torture("no_brreg.roles", roles, ROLES);
+        assert_survives_corruption("no_brreg.roles", roles, ROLES);
     }
 
     #[test]
@@ -265,6 +262,6 @@ mod tests {
         assert_eq!(accounts(two).expect("accounts").facts.accounts[0].to.as_deref(), Some("2023-12-31"));
         assert_eq!(accounts(b"[]").expect_err("none").class, Class::NotFound);
         assert_eq!(accounts(b"[1]").expect_err("odd").class, Class::BadShape);
-        torture("no_brreg.accounts", accounts, ACCOUNTS);
+        assert_survives_corruption("no_brreg.accounts", accounts, ACCOUNTS);
     }
 }

@@ -7,12 +7,12 @@
 use std::time::Duration;
 
 use crate::{
-    catalog::{Base, Countries, Credential, Need, Operation, Probe, Source},
-    classify::{Class, Stay, Trouble, on},
-    client::Request,
-    flow::{Answer, Flow},
     model::{Facts, Place, Subject},
     parse::json::{self, Node, lacks},
+    spec::{
+        Answer, Base, Class, Countries, Credential, Flow, Need, Operation, Probe, Request, Source, SourceError, Stay,
+        on,
+    },
 };
 
 /// The row.
@@ -20,7 +20,7 @@ pub static SOURCE: Source = Source {
     name: "nominatim",
     title: "Nominatim, geocoding by OpenStreetMap",
     breaker: "nominatim",
-    bases: &[Base { env: "NOMINATIM_BASE_URL", default: "https://nominatim.openstreetmap.org" }],
+    base: Base { env: "NOMINATIM_BASE_URL", default: "https://nominatim.openstreetmap.org" },
     credentials: &[Credential {
         any_of: &["OSINT_CONTACT", "NOMINATIM_USER_AGENT"],
         obtain: "the usage policy wants to know whom to write to: set OSINT_CONTACT to a mail address or web page of yours",
@@ -55,28 +55,28 @@ fn request(subject: &Subject) -> Option<Request> {
 }
 
 /// The status page answers 200 whatever it has to say.
-fn alive(body: &[u8]) -> Result<(), Trouble> {
+fn alive(body: &[u8]) -> Result<(), SourceError> {
     let document = json::parse(body)?;
     match Node::root(&document).get("status").count() {
         Some(0) => Ok(()),
-        Some(_) => Err(Trouble::unavailable("reports that its database is down")),
+        Some(_) => Err(SourceError::unavailable("reports that its database is down")),
         None => Err(lacks("status")),
     }
 }
 
-fn places(body: &[u8]) -> Result<Answer, Trouble> {
+fn places(body: &[u8]) -> Result<Answer, SourceError> {
     let document = json::parse(body)?;
     if !document.is_array() {
-        return Err(Trouble::bad_shape("answered without a list of places"));
+        return Err(SourceError::bad_shape("answered without a list of places"));
     }
     let places = Node::root(&document).items().map(place).collect::<Result<Vec<_>, _>>()?;
     if places.is_empty() {
-        return Err(Trouble::not_found("does not know the address"));
+        return Err(SourceError::not_found("does not know the address"));
     }
     Ok(Facts { places, ..Facts::default() }.into())
 }
 
-fn place(item: Node<'_>) -> Result<Place, Trouble> {
+fn place(item: Node<'_>) -> Result<Place, SourceError> {
     let degrees = |name: &'static str, most: f64| {
         item.get(name).number().filter(|degrees| degrees.abs() <= most).ok_or_else(|| lacks(name))
     };
@@ -93,7 +93,7 @@ fn place(item: Node<'_>) -> Result<Place, Trouble> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::parse::torture::torture;
+    use crate::parse::corruption::assert_survives_corruption;
 
     fn first() -> Vec<u8> {
         let places = json::parse(include_bytes!("../../fixtures/nominatim/places.json")).expect("places");
@@ -105,7 +105,7 @@ mod tests {
         let place = places(&first()).expect("places").facts.places.remove(0);
         assert!(place.latitude.abs() > 1.0 && place.longitude.abs() > 1.0);
         assert!(place.attribution.is_some_and(|text| text.contains("OpenStreetMap")));
-        torture("nominatim.search", places, &first());
+        assert_survives_corruption("nominatim.search", places, &first());
     }
 
     #[test]

@@ -4,20 +4,19 @@
 //! that may have been charged is not repeated. One and the same answer comes bare, as a list or under `items`, and what a
 //! plan does not include is left out of a 200 with a flag: a hidden result is not a company that does not exist.
 
+use circuit_registry::CallError;
 use std::{collections::HashSet, time::Duration};
 
 use futures::future::BoxFuture;
 
 use crate::{
-    catalog::{Auth, Base, Countries, Credential, Need, Operation, Probe, Source},
-    classify::{Class, Trouble, on},
-    client::Request,
-    flow::{Answer, Flow, Session, Stop},
     identifiers::Kind,
     model::{Accounts, Address, Company, Facts, Officer, Owner, Standing, Status, Subject},
-    parse::{
-        json::{self, Node, lacks},
-        text::{squeezed, words},
+    parse::json::{self, Node, lacks},
+    parse::text::{squeezed, words},
+    spec::{
+        Answer, Auth, Base, Class, Countries, Credential, Flow, Need, Operation, Probe, Request, Session, Source,
+        SourceError, on,
     },
 };
 
@@ -26,7 +25,7 @@ pub static SOURCE: Source = Source {
     name: "northdata",
     title: "North Data, company information",
     breaker: "northdata",
-    bases: &[Base { env: "NORTHDATA_BASE_URL", default: "https://www.northdata.com/_api" }],
+    base: Base { env: "NORTHDATA_BASE_URL", default: "https://www.northdata.com/_api" },
     credentials: &[Credential {
         any_of: &["NORTHDATA_API_KEY"],
         obtain: "order access to the API at https://www.northdata.com",
@@ -100,7 +99,7 @@ fn suggest(subject: &Subject) -> Option<Request> {
     Some(search.query("countries", subject.country.as_str()).query("limit", "10"))
 }
 
-fn look_up<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, Stop>> {
+fn look_up<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, CallError<SourceError>>> {
     Box::pin(async move {
         let subject = session.subject();
         let answer = session.ask_if(company_request(subject), |reply| companies(&reply.body)).await?;
@@ -126,7 +125,7 @@ fn doubted(subject: &Subject, answer: Answer) -> Answer {
 }
 
 /// The items of an answer in any of its three shapes, and whether the plan hides some.
-fn items(document: &serde_json::Value) -> Result<(Vec<Node<'_>>, bool), Trouble> {
+fn items(document: &serde_json::Value) -> Result<(Vec<Node<'_>>, bool), SourceError> {
     let root = Node::root(document);
     let items = if root.get("items").exists() || root.get("censored").flag() == Some(true) {
         root.require_list("items")?
@@ -140,9 +139,9 @@ fn items(document: &serde_json::Value) -> Result<(Vec<Node<'_>>, bool), Trouble>
         root.get("censored").flag() == Some(true) || items.iter().any(|item| item.get("censored").flag() == Some(true));
     if items.is_empty() {
         return Err(if hidden {
-            Trouble::business("hides its results: the plan does not include them")
+            SourceError::business("hides its results: the plan does not include them")
         } else {
-            Trouble::not_found("knows no such company")
+            SourceError::not_found("knows no such company")
         });
     }
     Ok((items, hidden))
@@ -157,14 +156,14 @@ fn told(facts: Facts, hidden: bool) -> Answer {
     Answer { status: Status::Partial, reason: Some(reason), ..answer }
 }
 
-fn suggestions(body: &[u8]) -> Result<Answer, Trouble> {
+fn suggestions(body: &[u8]) -> Result<Answer, SourceError> {
     let document = json::parse(body)?;
     let (items, hidden) = items(&document)?;
     let companies = items.into_iter().map(company).collect::<Result<Vec<_>, _>>()?;
     Ok(told(Facts { companies, ..Facts::default() }, hidden))
 }
 
-fn companies(body: &[u8]) -> Result<Answer, Trouble> {
+fn companies(body: &[u8]) -> Result<Answer, SourceError> {
     let document = json::parse(body)?;
     let (items, hidden) = items(&document)?;
     let mut facts = Facts::default();
@@ -190,7 +189,7 @@ fn name(holder: Node<'_>) -> Option<String> {
     name.text().or_else(|| name.get("name").text())
 }
 
-fn company(item: Node<'_>) -> Result<Company, Trouble> {
+fn company(item: Node<'_>) -> Result<Company, SourceError> {
     let inner = item.get("company");
     let item = if inner.is_object() { inner } else { item };
     let text = |path: &str| item.at(path).text();
@@ -268,7 +267,7 @@ fn accounts(figure: Node<'_>) -> Option<Accounts> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::parse::torture::torture;
+    use crate::parse::corruption::assert_survives_corruption;
 
     const SIEMENS: &str = include_str!("../../fixtures/northdata/companies/siemens.json");
     const ZALANDO: &str = include_str!("../../fixtures/northdata/companies/zalando.json");
@@ -288,9 +287,9 @@ mod tests {
         assert_eq!((bare.facts.officers.len(), bare.facts.accounts[0].currency.as_deref()), (2, Some("EUR")));
         assert_eq!(companies(format!("[{SIEMENS}]").as_bytes()), Ok(bare.clone()));
         assert_eq!(companies(format!(r#"{{"items":[{SIEMENS}]}}"#).as_bytes()), Ok(bare));
-        torture("northdata.company", companies, SIEMENS.as_bytes());
+        assert_survives_corruption("northdata.company", companies, SIEMENS.as_bytes());
         let list = format!(r#"{{"items":[{SIEMENS},{ZALANDO}]}}"#);
-        torture("northdata.search", suggestions, list.as_bytes());
+        assert_survives_corruption("northdata.search", suggestions, list.as_bytes());
     }
 
     #[test]

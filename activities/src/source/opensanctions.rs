@@ -4,16 +4,17 @@
 //! made harmless first, and the finding says which names were really asked about: a name that was not screened is not a
 //! name that was screened and found clear.
 
+use circuit_registry::CallError;
 use serde_json::json;
 
 use super::opensanctions_feed;
 use crate::{
-    catalog::{Auth, Base, Countries, Credential, Need, Operation, Probe, Source},
-    classify::{Class, Scope, Trouble, on},
-    client::Request,
-    flow::{Answer, Fallback, Flow, Session, Stop},
     model::{Company, Facts, Hit, Screening, Subject},
     parse::json::{self as reader, Node, lacks},
+    spec::{
+        Answer, Auth, Base, Class, Countries, Credential, Fallback, Flow, Need, Operation, Probe, Request, Scope,
+        Session, Source, SourceError, on,
+    },
 };
 use futures::future::BoxFuture;
 
@@ -22,7 +23,7 @@ pub static SOURCE: Source = Source {
     name: "opensanctions",
     title: "OpenSanctions, watch lists",
     breaker: "opensanctions",
-    bases: &[Base { env: "OPENSANCTIONS_BASE_URL", default: "https://api.opensanctions.org" }],
+    base: Base { env: "OPENSANCTIONS_BASE_URL", default: "https://api.opensanctions.org" },
     credentials: &[Credential {
         any_of: &["OPENSANCTIONS_API_KEY"],
         obtain: "create a key at https://www.opensanctions.org/api/, or run yente and set OPENSANCTIONS_BASE_URL with any key",
@@ -96,7 +97,7 @@ fn entity_request(subject: &Subject) -> Option<Request> {
     Some(Request::get("/entities").segment(format!("lei-{}", subject.lei.as_deref()?)).query("nested", "false"))
 }
 
-fn entity(body: &[u8]) -> Result<Answer, Trouble> {
+fn entity(body: &[u8]) -> Result<Answer, SourceError> {
     let document = reader::parse(body)?;
     let entity = Node::root(&document);
     let properties = entity.require("properties")?;
@@ -120,12 +121,12 @@ fn entity(body: &[u8]) -> Result<Answer, Trouble> {
     Ok(Facts { companies: vec![company], screening: Some(screening), ..Facts::default() }.into())
 }
 
-fn screen<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, Stop>> {
+fn screen<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, CallError<SourceError>>> {
     Box::pin(async move {
         let subject = session.subject();
         let Some(name) = subject.name.as_deref().and_then(harmless) else {
             let reason = "cannot be asked about a name without letters or digits";
-            return Err(Stop::Upstream(Trouble::business(reason)));
+            return Err(CallError::Upstream(SourceError::business(reason)));
         };
         let hits = session.ask(request(subject, &name), |reply| hits(&reply.body)).await?;
         let screening = Screening { dataset: DATASET.to_owned(), names: vec![name], version: None, hits };
@@ -134,20 +135,22 @@ fn screen<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, Stop>> {
 }
 
 /// Reads the response to our one query. Each query has a status of its own inside the 200.
-fn hits(body: &[u8]) -> Result<Vec<Hit>, Trouble> {
+fn hits(body: &[u8]) -> Result<Vec<Hit>, SourceError> {
     let document = reader::parse(body)?;
     let response = Node::root(&document).require("responses")?.require("q1")?;
     match response.get("status").count() {
         Some(200) => {}
         Some(status) => {
-            return Err(Trouble::unavailable(format!("could not process the query (status {status} inside a 200)")));
+            return Err(SourceError::unavailable(format!(
+                "could not process the query (status {status} inside a 200)"
+            )));
         }
         None => return Err(lacks("status")),
     }
     response.require_list("results")?.into_iter().map(hit).collect()
 }
 
-fn hit(result: Node<'_>) -> Result<Hit, Trouble> {
+fn hit(result: Node<'_>) -> Result<Hit, SourceError> {
     Ok(Hit {
         score: result.get("score").number().ok_or_else(|| lacks("score"))?,
         matched: result.get("match").flag().ok_or_else(|| lacks("match"))?,
@@ -156,7 +159,7 @@ fn hit(result: Node<'_>) -> Result<Hit, Trouble> {
 }
 
 /// What every entry of the lists has, without a judgement of how well it fits.
-pub(super) fn entry(entity: Node<'_>) -> Result<Hit, Trouble> {
+pub(super) fn entry(entity: Node<'_>) -> Result<Hit, SourceError> {
     let properties = entity.get("properties");
     let caption = entity.get("caption").text().or_else(|| properties.get("name").items().find_map(Node::text));
     Ok(Hit {
@@ -172,13 +175,13 @@ pub(super) fn entry(entity: Node<'_>) -> Result<Hit, Trouble> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::parse::torture::torture;
+    use crate::parse::corruption::assert_survives_corruption;
 
     const BODY: &[u8] = br#"{"responses":{"q1":{"status":200,"results":[{"id":"NK-1","caption":"Example Trading","schema":"Company",
         "properties":{"name":["Example Trading"],"topics":["sanction"]},"datasets":["eu_fsf"],"score":0.93,"match":true}],
         "total":{"value":1,"relation":"eq"}}},"limit":5}"#;
 
-    fn parse(body: &[u8]) -> Result<Answer, Trouble> {
+    fn parse(body: &[u8]) -> Result<Answer, SourceError> {
         let screening = Screening { hits: hits(body)?, ..Screening::default() };
         Ok(Facts { screening: Some(screening), ..Facts::default() }.into())
     }
@@ -188,7 +191,7 @@ mod tests {
         let read = hits(BODY).expect("an answer");
         assert!(read[0].matched && read[0].topics == ["sanction"]);
         assert_eq!(hits(br#"{"responses":{"q1":{"status":200,"results":[]}}}"#), Ok(vec![]));
-        torture("opensanctions.match", parse, BODY);
+        assert_survives_corruption("opensanctions.match", parse, BODY);
     }
 
     #[test]
@@ -203,7 +206,7 @@ mod tests {
             entity(mentioned).expect("an entry").facts.screening.is_some_and(|screening| screening.hits.is_empty())
         );
         assert_eq!(entity(br#"{"id":"NK-1","caption":"X"}"#).expect_err("no properties").class, Class::BadShape);
-        torture("opensanctions.entity", entity, listed);
+        assert_survives_corruption("opensanctions.entity", entity, listed);
     }
 
     #[test]

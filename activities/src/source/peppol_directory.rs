@@ -4,12 +4,9 @@
 //! call; those are not read. Whoever asks more than twice a second is turned away, all workers counted together.
 
 use crate::{
-    catalog::{Base, Countries, Need, Operation, Probe, Source},
-    classify::{Class, Trouble, on},
-    client::Request,
-    flow::{Answer, Flow},
     model::{Company, Facts, Status, Subject},
     parse::json::{self, Node, lacks},
+    spec::{Answer, Base, Class, Countries, Flow, Need, Operation, Probe, Request, Source, SourceError, on},
 };
 
 /// The row.
@@ -17,7 +14,7 @@ pub static SOURCE: Source = Source {
     name: "peppol_directory",
     title: "Peppol Directory, receivers of electronic invoices",
     breaker: "peppol_directory",
-    bases: &[Base { env: "PEPPOL_DIRECTORY_BASE_URL", default: "https://directory.peppol.eu" }],
+    base: Base { env: "PEPPOL_DIRECTORY_BASE_URL", default: "https://directory.peppol.eu" },
     rules: &[on(400).not_html().means(Class::Business, "does not accept the search term, or has no such page")],
     probe: Some(Probe::json(|| Request::get(SEARCH).query("name", "test").query("rpc", "1"))),
     limits: "2 requests a second for each address",
@@ -78,13 +75,15 @@ fn by_name(subject: &Subject) -> Option<Request> {
     Some(search.query("country", subject.country.as_str()).query("rpc", PAGE.to_string()))
 }
 
-fn participants(body: &[u8]) -> Result<Answer, Trouble> {
+fn participants(body: &[u8]) -> Result<Answer, SourceError> {
     let document = json::parse(body)?;
     let root = Node::root(&document);
     let total = root.get("total-result-count").count().ok_or_else(|| lacks("total-result-count"))?;
     let companies = root.require_list("matches")?.into_iter().map(participant).collect::<Result<Vec<_>, _>>()?.concat();
     match (total, companies.len() as u64) {
-        (0, 0) => Err(Trouble::not_found("does not list the company; listing is voluntary, so this proves nothing")),
+        (0, 0) => {
+            Err(SourceError::not_found("does not list the company; listing is voluntary, so this proves nothing"))
+        }
         (0, _) | (_, 0) => Err(lacks("matches")), // contradicts itself
         (total, shown) => {
             let answer = Answer::from(Facts { companies, ..Facts::default() });
@@ -98,7 +97,7 @@ fn participants(body: &[u8]) -> Result<Answer, Trouble> {
 }
 
 /// The companies behind one participant id: usually one, sometimes a group's several.
-fn participant(entry: Node<'_>) -> Result<Vec<Company>, Trouble> {
+fn participant(entry: Node<'_>) -> Result<Vec<Company>, SourceError> {
     let id = entry.require("participantID")?.require_text("value")?;
     let documents = entry.get("docTypes").items().filter_map(|kind| document(&kind.get("value").text()?));
     let documents = documents.collect::<Vec<_>>().join(", ");
@@ -142,7 +141,7 @@ fn document(kind: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::parse::torture::torture;
+    use crate::parse::corruption::assert_survives_corruption;
 
     fn body(total: u32) -> String {
         let all =
@@ -159,7 +158,7 @@ mod tests {
         assert!(company.registrations.contains(&"Peppol documents: Invoice, CreditNote".to_owned()));
         let told = serde_json::to_string(&answer.facts).expect("facts");
         assert!(!told.contains("Example Desk") && !told.contains("desk@example.org") && !told.contains("+32"));
-        torture("peppol_directory.participant", participants, body(1).as_bytes());
+        assert_survives_corruption("peppol_directory.participant", participants, body(1).as_bytes());
     }
 
     #[test]

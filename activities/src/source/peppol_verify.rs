@@ -5,6 +5,7 @@
 //! flag is believed only if the part that it rests on has spoken: "VAT number invalid" must not come from a VIES that did
 //! not answer, nor "inactive" from a register that was silent.
 
+use circuit_registry::CallError;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
@@ -12,12 +13,12 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use crate::{
-    catalog::{Auth, Base, Countries, Credential, Need, Operation, Source},
-    classify::{Class, Trouble, on},
-    client::Request,
-    flow::{Answer, Flow, Session, Stop},
     model::{Address, Company, Facts, Job, Standing, Status, Subject, VatCheck},
     parse::json::{self as reader, Node, lacks},
+    spec::{
+        Answer, Auth, Base, Class, Countries, Credential, Flow, Need, Operation, Request, Session, Source, SourceError,
+        on,
+    },
 };
 
 /// The row.
@@ -25,7 +26,7 @@ pub static SOURCE: Source = Source {
     name: "peppol_verify",
     title: "PEPPOL Verify, composite check of Belgian companies",
     breaker: "peppol_verify",
-    bases: &[Base { env: "PEPPOL_VERIFY_BASE_URL", default: "http://localhost:8080" }],
+    base: Base { env: "PEPPOL_VERIFY_BASE_URL", default: "http://localhost:8080" },
     credentials: &[Credential {
         any_of: &["PEPPOL_VERIFY_API_KEY"],
         obtain: "run PEPPOL Verify yourself, and set PEPPOL_VERIFY_BASE_URL and this key",
@@ -61,7 +62,7 @@ fn request(subject: &Subject) -> Option<Request> {
 }
 
 /// Asks, or asks again about a check that was accepted and has not come back: it is free, and knows the answer by then.
-fn check<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, Stop>> {
+fn check<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, CallError<SourceError>>> {
     Box::pin(async move {
         let id = match session.ask_if(request(session.subject()), |reply| read(&reply.body)).await? {
             Read::Answer(mut answer) => {
@@ -90,7 +91,7 @@ enum Read {
     Accepted(String),
 }
 
-fn read(body: &[u8]) -> Result<Read, Trouble> {
+fn read(body: &[u8]) -> Result<Read, SourceError> {
     let document = reader::parse(body)?;
     let root = Node::root(&document);
     if root.get("status").text().as_deref() == Some("accepted") && !root.get("result").exists() {
@@ -220,14 +221,14 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
-    use crate::parse::torture::torture;
+    use crate::parse::corruption::assert_survives_corruption;
 
     const BODY: &[u8] = include_bytes!("../../fixtures/peppol_verify/0202239951.json");
 
-    fn parse(body: &[u8]) -> Result<Answer, Trouble> {
+    fn parse(body: &[u8]) -> Result<Answer, SourceError> {
         match read(body)? {
             Read::Answer(answer) => Ok(*answer),
-            Read::Accepted(_) => Err(Trouble::unavailable("no result yet")),
+            Read::Accepted(_) => Err(SourceError::unavailable("no result yet")),
         }
     }
 
@@ -248,7 +249,7 @@ mod tests {
         assert_eq!(company.registrations, ["Peppol participant: 0208:0202239951"]);
         assert!(answer.facts.vat.is_some_and(|vat| vat.valid && vat.number == "BE0202239951"));
         assert!(answer.as_of.is_some());
-        torture("peppol_verify.check", parse, BODY);
+        assert_survives_corruption("peppol_verify.check", parse, BODY);
     }
 
     #[test]

@@ -1,15 +1,13 @@
 //! The open search of French companies, which stands in for Sirene: no key, and the same register underneath.
 
+use circuit_registry::CallError;
 use futures::future::BoxFuture;
 
 use super::french;
 use crate::{
-    catalog::{Base, Probe, Source},
-    classify::{Class, Trouble, on},
-    client::Request,
-    flow::{Answer, Session, Stop},
     model::{Address, Company, Officer, Standing, Subject},
     parse::json::{self, Node},
+    spec::{Answer, Base, Class, Probe, Request, Session, Source, SourceError, on},
 };
 
 /// The row.
@@ -17,7 +15,7 @@ pub static SOURCE: Source = Source {
     name: "recherche_entreprises",
     title: "Recherche d'entreprises, open search of French companies",
     breaker: "recherche_entreprises",
-    bases: &[Base { env: "RECHERCHE_ENTREPRISES_BASE_URL", default: "https://recherche-entreprises.api.gouv.fr" }],
+    base: Base { env: "RECHERCHE_ENTREPRISES_BASE_URL", default: "https://recherche-entreprises.api.gouv.fr" },
     rules: &[on(400).with("erreur").means(Class::Business, "does not accept the query")],
     probe: Some(Probe::json(|| asking("552032534"))),
     limits: "seven requests a second; whoever goes on during an outage is blocked",
@@ -35,7 +33,7 @@ pub(super) fn search(subject: &Subject) -> Option<Request> {
 }
 
 /// Finds the subject by its number. The search is one of words, so only the number itself is believed.
-pub(super) fn unit<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, Stop>> {
+pub(super) fn unit<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, CallError<SourceError>>> {
     Box::pin(async move {
         let siren = session.subject().id.as_deref().unwrap_or_default();
         let ours = |company: &Company| company.id.as_deref() == Some(siren);
@@ -44,14 +42,14 @@ pub(super) fn unit<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer,
 }
 
 /// Reads hits.
-pub(super) fn hits(body: &[u8]) -> Result<Answer, Trouble> {
+pub(super) fn hits(body: &[u8]) -> Result<Answer, SourceError> {
     found(list(body)?, |_| true)
 }
 
 /// A company and who acts for it; the name is absent where it must not be shown.
 type Entry = (Company, Vec<Officer>);
 
-fn found(list: Vec<Entry>, wanted: impl Fn(&Company) -> bool) -> Result<Answer, Trouble> {
+fn found(list: Vec<Entry>, wanted: impl Fn(&Company) -> bool) -> Result<Answer, SourceError> {
     let (companies, officers): (Vec<_>, Vec<_>) = list.into_iter().filter(|(company, _)| wanted(company)).unzip();
     let shown = companies.into_iter().map(|company| Some(company).filter(|company| company.name.is_some()));
     let mut answer = french::told(shown.collect())?;
@@ -61,12 +59,12 @@ fn found(list: Vec<Entry>, wanted: impl Fn(&Company) -> bool) -> Result<Answer, 
     Ok(answer)
 }
 
-fn list(body: &[u8]) -> Result<Vec<Entry>, Trouble> {
+fn list(body: &[u8]) -> Result<Vec<Entry>, SourceError> {
     let document = json::parse(body)?;
     Node::root(&document).require_list("results")?.into_iter().map(entry).collect()
 }
 
-fn entry(entry: Node<'_>) -> Result<Entry, Trouble> {
+fn entry(entry: Node<'_>) -> Result<Entry, SourceError> {
     let text = |path: &str| entry.at(path).text();
     let seat = entry.get("siege");
     let stated = entry.require_any(&["nom_raison_sociale", "nom_complet"])?;
@@ -103,7 +101,7 @@ fn officer(role: Node<'_>) -> Option<Officer> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::parse::torture::torture;
+    use crate::parse::corruption::assert_survives_corruption;
 
     fn body() -> String {
         let record = include_str!("../../fixtures/recherche_entreprises/552032534.json");
@@ -118,7 +116,7 @@ mod tests {
         assert_eq!((company.standing, company.legal_form.as_deref()), (Standing::Active, Some("SA (5599)")));
         assert_eq!(facts.officers[0].name.as_deref(), Some("MARIE EXEMPLE"));
         assert_eq!(facts.officers[0].birth_year, Some(1972));
-        torture("recherche_entreprises", hits, body().as_bytes());
+        assert_survives_corruption("recherche_entreprises", hits, body().as_bytes());
     }
 
     #[test]

@@ -3,20 +3,19 @@
 //! A company that moved to another court has a file at each: the newest one, by the register's own counter, is the one in
 //! force. Fields are lists of everything that ever was, with a mark on what still is.
 
+use circuit_registry::CallError;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
 
 use super::{registry_sk_html, registry_sk_rpo};
 use crate::{
-    catalog::{Base, Countries, Need, Operation, Probe, Source},
-    classify::{Class, Rule, Stay, Trouble, on},
-    client::Request,
-    flow::{Answer, Fallback, Flow, Session, Stop},
     model::{Address, Company, Facts, Officer, Owner, Standing, Subject},
-    parse::{
-        date::iso,
-        json::{self, Node, lacks},
+    parse::date::iso,
+    parse::json::{self, Node, lacks},
+    spec::{
+        Answer, Base, Class, Countries, Fallback, Flow, Need, Operation, Probe, Request, Rule, Session, Source,
+        SourceError, Stay, on,
     },
 };
 
@@ -25,7 +24,7 @@ pub static SOURCE: Source = Source {
     name: "registry_sk",
     title: "ORSR, Slovak commercial register",
     breaker: "registry_sk",
-    bases: &[Base { env: "REGISTRY_SK_BASE_URL", default: "https://sluzby.orsr.sk/api" }],
+    base: Base { env: "REGISTRY_SK_BASE_URL", default: "https://sluzby.orsr.sk/api" },
     rules: &[on(400).with("\"errors\"").means(Class::Business, "does not accept the question"), BARRED],
     probe: Some(Probe::json(|| search("31333532").query("Take", "1"))),
     limits: "none published; its authors advise about one request a minute to those who read its pages",
@@ -128,18 +127,18 @@ fn search(query: &str) -> Request {
 }
 
 /// Reads the hits of a search by name.
-fn found(body: &[u8]) -> Result<Answer, Trouble> {
+fn found(body: &[u8]) -> Result<Answer, SourceError> {
     let document = json::parse(body)?;
     let companies = rows(Node::root(&document))?.into_iter().map(hit).collect::<Result<Vec<_>, _>>()?;
     Ok(Facts { companies, ..Facts::default() }.into())
 }
 
-fn rows(document: Node<'_>) -> Result<Vec<Node<'_>>, Trouble> {
+fn rows(document: Node<'_>) -> Result<Vec<Node<'_>>, SourceError> {
     let rows = document.require_list("data")?;
-    if rows.is_empty() { Err(Trouble::not_found("knows no such company")) } else { Ok(rows) }
+    if rows.is_empty() { Err(SourceError::not_found("knows no such company")) } else { Ok(rows) }
 }
 
-fn hit(row: Node<'_>) -> Result<Company, Trouble> {
+fn hit(row: Node<'_>) -> Result<Company, SourceError> {
     let (postal_code, city) = row.get("physicalAddressLine2").text().map_or((None, None), |line| town(&line));
     let address = Address { street: row.get("physicalAddressLine1").text(), postal_code, city, country: None };
     Ok(Company {
@@ -161,7 +160,7 @@ fn hit(row: Node<'_>) -> Result<Company, Trouble> {
 type File = [String; 3];
 
 /// The newest file of a number.
-fn newest(body: &[u8], number: &str) -> Result<File, Trouble> {
+fn newest(body: &[u8], number: &str) -> Result<File, SourceError> {
     let document = json::parse(body)?;
     let rows = rows(Node::root(&document))?;
     // The search is for names as well, and a name may contain the number of somebody else.
@@ -169,14 +168,14 @@ fn newest(body: &[u8], number: &str) -> Result<File, Trouble> {
     let own = rows.iter().filter(|row| of(row).as_deref() == Some(number));
     let row =
         own.max_by_key(|row| row.get("id").count()).ok_or_else(|| match rows.iter().all(|row| of(row).is_some()) {
-            true => Trouble::not_found("knows no such number"),
+            true => SourceError::not_found("knows no such number"),
             false => lacks("registrationNumber"),
         })?;
     let file = row.require("fileReference")?;
     Ok([file.require_text("section")?, file.require_text("insertNumber")?, file.require_text("court")?])
 }
 
-fn entity<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, Stop>> {
+fn entity<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, CallError<SourceError>>> {
     Box::pin(async move {
         let number = session.subject().id.as_deref().unwrap_or_default();
         let by_number = search(number).query("Take", "50");
@@ -196,7 +195,7 @@ fn day(node: Node<'_>) -> Option<String> {
     node.text().filter(|text| !text.starts_with("0001")).and_then(|text| iso(&text))
 }
 
-fn extract(body: &[u8]) -> Result<Answer, Trouble> {
+fn extract(body: &[u8]) -> Result<Answer, SourceError> {
     let document = json::parse(body)?;
     let root = Node::root(&document);
     let person = root.require("legalPerson")?;
@@ -272,7 +271,7 @@ pub(super) fn number(subject: &Subject) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::parse::torture::torture;
+    use crate::parse::corruption::assert_survives_corruption;
 
     const ESET: &[u8] = include_bytes!("../../fixtures/registry_sk/extracts/Sro-3586-B.json");
     const HITS: &[u8] = include_bytes!("../../fixtures/registry_sk/persons/35757442.json");
@@ -295,7 +294,7 @@ mod tests {
         assert_eq!((officer.name.as_deref(), officer.role.as_deref()), (Some("Ing. Ján Vzor"), Some("konateľ")));
         assert_eq!((answer.facts.officers.len(), answer.facts.owners.len()), (1, 1));
         assert!(answer.as_of.is_some());
-        torture("registry_sk.entity", extract, ESET);
+        assert_survives_corruption("registry_sk.entity", extract, ESET);
         let companies =
             extract(include_bytes!("../../fixtures/registry_sk/extracts/Sa-1973-B.json")).expect("an extract");
         assert_eq!(companies.facts.owners[0].name.as_deref(), Some("VOLKSWAGEN FINANCE LUXEMBURG S.A."));
@@ -317,7 +316,7 @@ mod tests {
         assert_eq!((companies.len(), companies[0].id.as_deref()), (2, Some("35757442")));
         assert_eq!(companies[1].registrations, ["court file: Sa 1973/B"]);
         assert_eq!(found(br#"{"filteredCount":0,"data":[]}"#).expect_err("none").class, Class::NotFound);
-        torture("registry_sk.search", found, &hits());
+        assert_survives_corruption("registry_sk.search", found, &hits());
     }
 
     #[test]

@@ -2,21 +2,17 @@
 //!
 //! A number may have several files; those handed over to another court say so in the list of hits.
 
+use circuit_registry::CallError;
 use encoding_rs::WINDOWS_1250;
 use futures::future::BoxFuture;
 
 use super::registry_sk::{BARRED, number, standing, town};
 use crate::{
-    catalog::{Base, Probe, Source},
-    classify::Trouble,
-    client::{Reply, Request},
-    flow::{Answer, Session, Stop},
     model::{Address, Company, Facts, Officer, Owner},
-    parse::{
-        date::iso,
-        html::{Element, Page},
-        json::lacks,
-    },
+    parse::date::iso,
+    parse::html::{Element, Page},
+    parse::json::lacks,
+    spec::{Answer, Base, Probe, Reply, Request, Session, Source, SourceError},
 };
 
 /// The row.
@@ -24,7 +20,7 @@ pub static SOURCE: Source = Source {
     name: "registry_sk_html",
     title: "ORSR, Slovak commercial register (older site)",
     breaker: "registry_sk_html",
-    bases: &[Base { env: "REGISTRY_SK_HTML_BASE_URL", default: "https://www.orsr.sk" }],
+    base: Base { env: "REGISTRY_SK_HTML_BASE_URL", default: "https://www.orsr.sk" },
     rules: &[BARRED],
     probe: Some(Probe { request: || by_number("00000000"), read: alive }),
     limits: "one request a minute, as advised by those who read it",
@@ -37,7 +33,7 @@ fn by_number(number: &str) -> Request {
 }
 
 /// Companies of that name.
-pub(super) fn found<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, Stop>> {
+pub(super) fn found<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, CallError<SourceError>>> {
     Box::pin(async move {
         let name = session.subject().name.clone().unwrap_or_default();
         let request = Request::get("/hladaj_subjekt.asp").query("OBMENO", name).query("PF", "0").query("R", "on");
@@ -47,7 +43,7 @@ pub(super) fn found<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer
 }
 
 /// The extract of the number's file.
-pub(super) fn entity<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, Stop>> {
+pub(super) fn entity<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, CallError<SourceError>>> {
     Box::pin(async move {
         let request = by_number(number(session.subject()).unwrap_or_default());
         let file = session.ask(request, |reply| newest(hits(&page(reply)?)?)).await?;
@@ -57,13 +53,13 @@ pub(super) fn entity<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answe
     })
 }
 
-fn page(reply: &Reply) -> Result<Page, Trouble> {
+fn page(reply: &Reply) -> Result<Page, SourceError> {
     Page::read(&reply.body, reply.header("content-type"), WINDOWS_1250)
 }
 
-fn alive(body: &[u8]) -> Result<(), Trouble> {
+fn alive(body: &[u8]) -> Result<(), SourceError> {
     match hits(&Page::read(body, None, WINDOWS_1250)?) {
-        Err(trouble) if trouble.class != crate::classify::Class::NotFound => Err(trouble),
+        Err(trouble) if trouble.class != crate::spec::Class::NotFound => Err(trouble),
         _ => Ok(()),
     }
 }
@@ -81,7 +77,7 @@ struct File {
 }
 
 /// The files that a list of hits links to, each once.
-fn hits(page: &Page) -> Result<Vec<File>, Trouble> {
+fn hits(page: &Page) -> Result<Vec<File>, SourceError> {
     let mut files: Vec<File> = Vec::new();
     for row in page.root().rows() {
         let texts: String = row.cells().iter().map(|cell| cell.text().to_lowercase()).collect();
@@ -98,21 +94,21 @@ fn hits(page: &Page) -> Result<Vec<File>, Trouble> {
     if !files.is_empty() {
         Ok(files)
     } else if NOTHING.iter().any(|words| text.contains(words)) {
-        Err(Trouble::not_found("knows no such company"))
+        Err(SourceError::not_found("knows no such company"))
     } else {
-        Err(Trouble::unavailable("answered a page that is none of the register's: maintenance or a block"))
+        Err(SourceError::unavailable("answered a page that is none of the register's: maintenance or a block"))
     }
 }
 
 /// How it says that it has found nothing.
 const NOTHING: [&str; 3] = ["nenachádza", "nenájden", "nebol nájden"];
 
-fn newest(files: Vec<File>) -> Result<File, Trouble> {
+fn newest(files: Vec<File>) -> Result<File, SourceError> {
     let newest = files.into_iter().max_by_key(|file| (!file.handed_over, file.id));
-    newest.ok_or_else(|| Trouble::not_found("knows no such company"))
+    newest.ok_or_else(|| SourceError::not_found("knows no such company"))
 }
 
-fn listed(page: &Page) -> Result<Answer, Trouble> {
+fn listed(page: &Page) -> Result<Answer, SourceError> {
     let companies = hits(page)?.into_iter().filter(|file| !file.handed_over).map(|file| Company {
         standing: standing(&file.name, false),
         name: Some(file.name),
@@ -133,7 +129,7 @@ fn entries(root: Element<'_>, labels: &[&str]) -> Vec<(Vec<String>, Option<Strin
     cell.rows().filter_map(|row| entry(&row)).collect()
 }
 
-fn extract(page: &Page) -> Result<Answer, Trouble> {
+fn extract(page: &Page) -> Result<Answer, SourceError> {
     let root = page.root();
     let first = |label: &str| {
         let lines = entries(root, &[label]).into_iter().next().map(|(lines, _)| lines);
@@ -143,7 +139,7 @@ fn extract(page: &Page) -> Result<Answer, Trouble> {
     let Some(name) = line("Obchodné meno") else {
         return Err(match root.rows().next() {
             Some(_) => lacks("Obchodné meno"),
-            None => Trouble::unavailable("answered a page that is none of the register's: maintenance or a block"),
+            None => SourceError::unavailable("answered a page that is none of the register's: maintenance or a block"),
         });
     };
     let id: String = line("IČO").ok_or_else(|| lacks("IČO"))?.chars().filter(char::is_ascii_digit).collect();
@@ -214,7 +210,7 @@ fn address(lines: &[String]) -> Option<Address> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{classify::Class, model::Standing, parse::torture::torture};
+    use crate::{model::Standing, parse::corruption::assert_survives_corruption, spec::Class};
 
     /// The fixtures are kept in UTF-8; the site is not.
     fn sent(page: &str) -> Vec<u8> {
@@ -225,7 +221,7 @@ mod tests {
     const HITS: &str = include_str!("../../fixtures/registry_sk_html/search/31333532.html");
     const NOTHING: &str = include_str!("../../fixtures/registry_sk_html/nothing.html");
 
-    fn read<T>(body: &[u8], read: impl Fn(&Page) -> Result<T, Trouble>) -> Result<T, Trouble> {
+    fn read<T>(body: &[u8], read: impl Fn(&Page) -> Result<T, SourceError>) -> Result<T, SourceError> {
         read(&Page::read(body, Some("text/html"), WINDOWS_1250)?)
     }
 
@@ -249,7 +245,7 @@ mod tests {
             assert_eq!((answer.facts.officers.len(), answer.facts.owners.len()), (1, 1));
             assert_eq!(answer.as_of.map(|at| at.to_string()).as_deref(), Some("2026-11-29T00:00:00Z"));
         }
-        torture("registry_sk_html", |body| read(body, extract), &sent(EXTRACT));
+        assert_survives_corruption("registry_sk_html", |body| read(body, extract), &sent(EXTRACT));
     }
 
     #[test]
@@ -280,7 +276,7 @@ mod tests {
         assert_eq!(read(&sent(&two), |page| newest(hits(page)?)).map(|file| file.id), Ok(7));
         let two = format!("<html><table>{}{}</table></html>", row(7, ""), row(9, ""));
         assert_eq!(read(&sent(&two), |page| newest(hits(page)?)).map(|file| file.id), Ok(9));
-        torture("registry_sk_html, hits", |body| read(body, listed), &sent(HITS));
+        assert_survives_corruption("registry_sk_html, hits", |body| read(body, listed), &sent(HITS));
     }
 
     #[test]

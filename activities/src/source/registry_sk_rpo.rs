@@ -4,12 +4,9 @@
 use std::time::Duration;
 
 use crate::{
-    catalog::{Base, Probe, Source},
-    classify::Trouble,
-    client::Request,
-    flow::Answer,
     model::{Address, Company, Status, Subject},
     parse::json::{self, Node, lacks},
+    spec::{Answer, Base, Probe, Request, Source, SourceError},
 };
 
 use super::registry_sk::{number, standing};
@@ -19,7 +16,7 @@ pub static SOURCE: Source = Source {
     name: "registry_sk_rpo",
     title: "RPO, Slovak register of legal persons",
     breaker: "registry_sk_rpo",
-    bases: &[Base { env: "REGISTRY_SK_RPO_BASE_URL", default: "https://api.statistics.sk/rpo/v1" }],
+    base: Base { env: "REGISTRY_SK_RPO_BASE_URL", default: "https://api.statistics.sk/rpo/v1" },
     timeout: Duration::from_secs(20), // eleven seconds have been seen
     probe: Some(Probe::json(|| search().query("identifier", "31333532"))),
     limits: "undisclosed; its users are asked to keep what they got",
@@ -42,7 +39,7 @@ pub(super) fn by_name(subject: &Subject) -> Option<Request> {
 }
 
 /// Reads a search. It is only part of what the commercial register knows.
-pub(super) fn companies(body: &[u8]) -> Result<Answer, Trouble> {
+pub(super) fn companies(body: &[u8]) -> Result<Answer, SourceError> {
     let document = json::parse(body)?;
     let results = Node::root(&document).require_list("results")?;
     let as_of = results.iter().filter_map(|result| result.get("dbModificationDate").time()).max();
@@ -55,7 +52,7 @@ fn current(list: Node<'_>) -> impl Iterator<Item = Node<'_>> {
     list.items().filter(|item| !item.get("validTo").exists())
 }
 
-fn company(result: Node<'_>) -> Result<Company, Trouble> {
+fn company(result: Node<'_>) -> Result<Company, SourceError> {
     let value = |list: &str, path: &str| current(result.get(list)).find_map(|item| item.at(path).text());
     let name = value("fullNames", "value").ok_or_else(|| lacks("fullNames"))?;
     let dissolved = result.get("termination").text();
@@ -88,7 +85,7 @@ fn address(address: Node<'_>) -> Address {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{classify::Class, model::Standing, parse::torture::torture};
+    use crate::{model::Standing, parse::corruption::assert_survives_corruption, spec::Class};
 
     const ESET: &[u8] = include_bytes!("../../fixtures/registry_sk_rpo/31333532.json");
 
@@ -102,7 +99,7 @@ mod tests {
         assert_eq!(address.as_deref(), Some("Einsteinova 24, 85101 Bratislava"));
         assert_eq!((answer.status, company.standing), (Status::Partial, Standing::Active));
         assert!(answer.as_of.is_some());
-        torture("registry_sk_rpo", companies, body.as_bytes());
+        assert_survives_corruption("registry_sk_rpo", companies, body.as_bytes());
     }
 
     #[test]

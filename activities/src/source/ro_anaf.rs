@@ -3,21 +3,17 @@
 //! The firewall in front of it refuses with a page and status 200, and the documented wrapper with a code of its own is
 //! mostly absent but may say "error" inside a 200 as well. Both count as outages. One request a second is allowed in all.
 
+use circuit_registry::CallError;
 use futures::future::BoxFuture;
 use jiff::{Timestamp, civil};
 use serde_json::json;
 
 use super::vies;
 use crate::{
-    catalog::{Base, Countries, Need, Operation, Probe, Source},
-    classify::{Class, Trouble, on},
-    client::Request,
-    flow::{Answer, Flow, Session, Stop},
     model::{Accounts, Address, Company, Facts, Standing, Subject, VatCheck},
-    parse::{
-        date::today,
-        json::{self as reader, Node, lacks},
-    },
+    parse::date::today,
+    parse::json::{self as reader, Node, lacks},
+    spec::{Answer, Base, Class, Countries, Flow, Need, Operation, Probe, Request, Session, Source, SourceError, on},
 };
 
 /// The row.
@@ -25,7 +21,7 @@ pub static SOURCE: Source = Source {
     name: "ro_anaf",
     title: "ANAF, Romanian tax administration",
     breaker: "ro_anaf",
-    bases: &[Base { env: "RO_ANAF_BASE_URL", default: "https://webservicesp.anaf.ro" }],
+    base: Base { env: "RO_ANAF_BASE_URL", default: "https://webservicesp.anaf.ro" },
     timeout: std::time::Duration::from_secs(20), // slow at night and at the end of a month
     rules: &[
         on(0).with("The requested URL was rejected").means(Class::Unavailable, "refused the request at its firewall"),
@@ -83,21 +79,21 @@ fn asking(path: &'static str, number: u64) -> Request {
 }
 
 /// The entry about the number that was asked for.
-fn entry(root: Node<'_>) -> Result<Node<'_>, Trouble> {
+fn entry(root: Node<'_>) -> Result<Node<'_>, SourceError> {
     match root.get("cod").text().as_deref() {
         None | Some("200") => {}
-        Some(_) => return Err(Trouble::unavailable("reports an error of its own inside a 200")),
+        Some(_) => return Err(SourceError::unavailable("reports an error of its own inside a 200")),
     }
     let found = root.require_list("found")?;
     match found.first() {
         Some(entry) => Ok(*entry),
-        None if root.get("notFound").items().next().is_some() => Err(Trouble::not_found("knows no such taxpayer")),
+        None if root.get("notFound").items().next().is_some() => Err(SourceError::not_found("knows no such taxpayer")),
         None => Err(lacks("notFound")),
     }
 }
 
 /// Whether the Romanian VAT register knows the number, in the place of VIES.
-pub(super) fn vat_check<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, Stop>> {
+pub(super) fn vat_check<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, CallError<SourceError>>> {
     let request = |number: &str| Some(asking(VAT, number.strip_prefix("RO")?.parse().ok()?));
     vies::nationally(session, request, |body, number| {
         let check = taxpayer(body)?.facts.vat.filter(|check| check.number == number);
@@ -105,7 +101,7 @@ pub(super) fn vat_check<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<An
     })
 }
 
-fn taxpayer(body: &[u8]) -> Result<Answer, Trouble> {
+fn taxpayer(body: &[u8]) -> Result<Answer, SourceError> {
     let document = reader::parse(body)?;
     let entry = entry(Node::root(&document))?;
     let general = entry.require("date_generale")?;
@@ -163,7 +159,7 @@ fn taxpayer(body: &[u8]) -> Result<Answer, Trouble> {
         .into())
 }
 
-fn e_invoice(body: &[u8]) -> Result<Answer, Trouble> {
+fn e_invoice(body: &[u8]) -> Result<Answer, SourceError> {
     let document = reader::parse(body)?;
     let entry = entry(Node::root(&document))?;
     let since = entry.get("dataInscriere").date().map(|date| format!(", since {date}")).unwrap_or_default();
@@ -178,7 +174,7 @@ fn e_invoice(body: &[u8]) -> Result<Answer, Trouble> {
     Ok(company.into())
 }
 
-fn balance_sheet<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, Stop>> {
+fn balance_sheet<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, CallError<SourceError>>> {
     Box::pin(async move {
         let number = number(session.subject()).unwrap_or_default();
         for back in 1..=YEARS {
@@ -188,12 +184,12 @@ fn balance_sheet<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, S
                 return Ok(Facts { accounts: vec![accounts], ..Facts::default() }.into());
             }
         }
-        Err(Stop::Upstream(Trouble::not_found("has no balance sheet of the last two years")))
+        Err(CallError::Upstream(SourceError::not_found("has no balance sheet of the last two years")))
     })
 }
 
 /// Reads a sheet. One that is not on file has the shape of a sheet, without a name and without figures.
-fn sheet(body: &[u8]) -> Result<Option<Accounts>, Trouble> {
+fn sheet(body: &[u8]) -> Result<Option<Accounts>, SourceError> {
     let document = reader::parse(body)?;
     let sheet = Node::root(&document);
     let figures = sheet.require_list("i")?;
@@ -226,7 +222,7 @@ fn sheet(body: &[u8]) -> Result<Option<Accounts>, Trouble> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::parse::torture::torture;
+    use crate::parse::corruption::assert_survives_corruption;
 
     const SHEET: &[u8] = include_bytes!("../../fixtures/ro_anaf/balance/14399840.json");
 
@@ -245,7 +241,7 @@ mod tests {
         );
         assert_eq!((company.standing, company.founded.as_deref()), (Standing::Active, Some("2002-01-15")));
         assert_eq!((vat.valid, vat.number.as_str(), facts.notes.len()), (true, "RO14399840", 0));
-        torture("ro_anaf.vat", taxpayer, body.as_bytes());
+        assert_survives_corruption("ro_anaf.vat", taxpayer, body.as_bytes());
     }
 
     #[test]
@@ -272,7 +268,7 @@ mod tests {
         let body = br#"{"found":[{"cui":"14399840","denumire":"X SA","registru":"obligatoriu","dataInscriere":"2022-07-01"}],"notFound":[]}"#;
         let company = e_invoice(body).expect("an entry").facts.companies.remove(0);
         assert_eq!(company.registrations, ["RO e-Factura: obligatoriu, since 2022-07-01"]);
-        torture("ro_anaf.e_invoice", e_invoice, body);
+        assert_survives_corruption("ro_anaf.e_invoice", e_invoice, body);
     }
 
     #[test]
@@ -286,6 +282,6 @@ mod tests {
             let accounts = sheet(body)?.into_iter().collect();
             Ok(Facts { accounts, ..Facts::default() }.into())
         };
-        torture("ro_anaf.accounts", parse, SHEET);
+        assert_survives_corruption("ro_anaf.accounts", parse, SHEET);
     }
 }

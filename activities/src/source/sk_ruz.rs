@@ -4,15 +4,13 @@
 //! and it lists ids only to those who say since when they want to know. The figures of a statement are cells of a
 //! template without names, so what is read is which statements there are, for which periods, filed when.
 
+use circuit_registry::CallError;
 use futures::future::BoxFuture;
 
 use crate::{
-    catalog::{Base, Countries, Need, Operation, Probe, Source},
-    classify::Trouble,
-    client::Request,
-    flow::{Answer, Flow, Session, Stop},
     model::{Accounts, Address, Company, Facts, Notice, Standing},
     parse::json::{self, Node, lacks},
+    spec::{Answer, Base, Countries, Flow, Need, Operation, Probe, Request, Session, Source, SourceError},
 };
 
 /// The row.
@@ -20,7 +18,7 @@ pub static SOURCE: Source = Source {
     name: "sk_ruz",
     title: "RÚZ, Slovak register of financial statements",
     breaker: "sk_ruz",
-    bases: &[Base { env: "SK_RUZ_BASE_URL", default: "https://www.registeruz.sk/cruz-public/api" }],
+    base: Base { env: "SK_RUZ_BASE_URL", default: "https://www.registeruz.sk/cruz-public/api" },
     probe: Some(Probe::json(|| units("31333532"))),
     limits: "none published",
     terms: "free; public data",
@@ -64,17 +62,17 @@ struct Unit {
     reports: Option<Vec<u64>>,
 }
 
-async fn ask(session: &Session<'_>) -> Result<Unit, Stop> {
+async fn ask(session: &Session<'_>) -> Result<Unit, CallError<SourceError>> {
     let number = session.subject().id.as_deref().unwrap_or_default();
     let id = session.ask(units(number), |reply| newest(&reply.body)).await?;
     session.ask(by_id("/uctovna-jednotka", id), |reply| unit(&reply.body)).await
 }
 
-fn identity<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, Stop>> {
+fn identity<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, CallError<SourceError>>> {
     Box::pin(async move { Ok(ask(session).await?.company.into()) })
 }
 
-fn statements<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, Stop>> {
+fn statements<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, CallError<SourceError>>> {
     Box::pin(async move {
         let ids = said(ask(session).await?.statements)?;
         let mut accounts = Vec::new();
@@ -86,7 +84,7 @@ fn statements<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, Stop
     })
 }
 
-fn annual_reports<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, Stop>> {
+fn annual_reports<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, CallError<SourceError>>> {
     Box::pin(async move {
         let ids = said(ask(session).await?.reports)?;
         let mut notices = Vec::new();
@@ -98,31 +96,31 @@ fn annual_reports<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, 
 }
 
 /// A record without the list is not one with an empty list.
-fn said(ids: Option<Vec<u64>>) -> Result<Vec<u64>, Stop> {
-    ids.ok_or_else(|| Stop::Upstream(Trouble::business("does not say what this company has filed")))
+fn said(ids: Option<Vec<u64>>) -> Result<Vec<u64>, CallError<SourceError>> {
+    ids.ok_or_else(|| CallError::Upstream(SourceError::business("does not say what this company has filed")))
 }
 
 /// The newest ids, newest first: the register counts upwards.
-fn latest(ids: &[u64], none: &'static str) -> Result<Vec<u64>, Stop> {
+fn latest(ids: &[u64], none: &'static str) -> Result<Vec<u64>, CallError<SourceError>> {
     let mut ids = ids.to_vec();
     ids.sort_unstable_by(|a, b| b.cmp(a));
     ids.truncate(LATEST);
-    if ids.is_empty() { Err(Stop::Upstream(Trouble::not_found(none))) } else { Ok(ids) }
+    if ids.is_empty() { Err(CallError::Upstream(SourceError::not_found(none))) } else { Ok(ids) }
 }
 
 fn more(ids: &[u64], what: &str) -> Vec<String> {
     if ids.len() > LATEST { vec![format!("the {LATEST} latest of {} {what}", ids.len())] } else { Vec::new() }
 }
 
-fn ids(list: Node<'_>) -> Result<Vec<u64>, Trouble> {
+fn ids(list: Node<'_>) -> Result<Vec<u64>, SourceError> {
     list.items().map(|id| id.count().ok_or_else(|| lacks("id"))).collect()
 }
 
 /// The newest unit of a number.
-fn newest(body: &[u8]) -> Result<u64, Trouble> {
+fn newest(body: &[u8]) -> Result<u64, SourceError> {
     let document = json::parse(body)?;
     let ids = ids(Node::root(&document).require("id")?)?;
-    ids.into_iter().max().ok_or_else(|| Trouble::not_found("knows no such number"))
+    ids.into_iter().max().ok_or_else(|| SourceError::not_found("knows no such number"))
 }
 
 /// Whether the register has emptied a record, which it then keeps by its id.
@@ -130,11 +128,11 @@ fn deleted(record: Node<'_>) -> bool {
     record.get("stav").text().is_some_and(|state| state.to_uppercase() == "ZMAZANÉ")
 }
 
-fn unit(body: &[u8]) -> Result<Unit, Trouble> {
+fn unit(body: &[u8]) -> Result<Unit, SourceError> {
     let document = json::parse(body)?;
     let record = Node::root(&document);
     if deleted(record) {
-        return Err(Trouble::not_found("has deleted its record of this number"));
+        return Err(SourceError::not_found("has deleted its record of this number"));
     }
     let text = |name: &str| record.get(name).text();
     let filed = |name: &str| Some(record.get(name)).filter(|list| list.exists()).map(ids).transpose();
@@ -157,7 +155,7 @@ fn unit(body: &[u8]) -> Result<Unit, Trouble> {
 }
 
 /// A statement, unless it was deleted.
-fn statement(body: &[u8]) -> Result<Option<Accounts>, Trouble> {
+fn statement(body: &[u8]) -> Result<Option<Accounts>, SourceError> {
     let document = json::parse(body)?;
     let record = Node::root(&document);
     if deleted(record) {
@@ -177,7 +175,7 @@ fn statement(body: &[u8]) -> Result<Option<Accounts>, Trouble> {
 }
 
 /// An annual report, unless it was deleted.
-fn annual_report(body: &[u8]) -> Result<Option<Notice>, Trouble> {
+fn annual_report(body: &[u8]) -> Result<Option<Notice>, SourceError> {
     let document = json::parse(body)?;
     let record = Node::root(&document);
     if deleted(record) {
@@ -197,7 +195,7 @@ fn annual_report(body: &[u8]) -> Result<Option<Notice>, Trouble> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{classify::Class, parse::torture::torture};
+    use crate::{parse::corruption::assert_survives_corruption, spec::Class};
 
     const UNIT: &[u8] = include_bytes!("../../fixtures/sk_ruz/units/123456.json");
     const STATEMENT: &[u8] = include_bytes!("../../fixtures/sk_ruz/statements/9000002.json");
@@ -214,7 +212,7 @@ mod tests {
         assert_eq!(address.as_deref(), Some("Einsteinova 24, 85101 Bratislava"));
         assert_eq!((read.statements, read.reports), (Some(vec![9_000_001, 9_000_002]), Some(vec![8_000_001])));
         let whole = |body: &[u8]| unit(body).map(|unit| unit.company.into());
-        torture("sk_ruz.unit", whole, UNIT);
+        assert_survives_corruption("sk_ruz.unit", whole, UNIT);
         let deleted = include_bytes!("../../fixtures/sk_ruz/units/123457.json");
         assert_eq!(unit(deleted).expect_err("deleted").class, Class::NotFound);
     }
@@ -252,10 +250,10 @@ mod tests {
         let accounts = |body: &[u8]| {
             statement(body).map(|read| Facts { accounts: read.into_iter().collect(), ..Facts::default() }.into())
         };
-        torture("sk_ruz.statements", accounts, STATEMENT);
+        assert_survives_corruption("sk_ruz.statements", accounts, STATEMENT);
         let notices = |body: &[u8]| {
             annual_report(body).map(|read| Facts { notices: read.into_iter().collect(), ..Facts::default() }.into())
         };
-        torture("sk_ruz.annual_reports", notices, REPORT);
+        assert_survives_corruption("sk_ruz.annual_reports", notices, REPORT);
     }
 }

@@ -6,12 +6,12 @@
 use serde_json::json;
 
 use crate::{
-    catalog::{Auth, Base, Countries, Credential, Need, Operation, Probe, Source},
-    classify::{Class, Stay, Trouble, on},
-    client::Request,
-    flow::{Answer, Flow},
     model::{Article, Facts, Subject},
     parse::json::{self as reader, Node},
+    spec::{
+        Answer, Auth, Base, Class, Countries, Credential, Flow, Need, Operation, Probe, Request, Source, SourceError,
+        Stay, on,
+    },
 };
 
 /// The row.
@@ -19,7 +19,7 @@ pub static SOURCE: Source = Source {
     name: "tavily",
     title: "Tavily, adverse-media search",
     breaker: "tavily",
-    bases: &[Base { env: "TAVILY_BASE_URL", default: "https://api.tavily.com" }],
+    base: Base { env: "TAVILY_BASE_URL", default: "https://api.tavily.com" },
     credentials: &[Credential { any_of: &["TAVILY_API_KEY"], obtain: "create a key at https://app.tavily.com" }],
     auth: Auth::Bearer("TAVILY_API_KEY"),
     timeout: std::time::Duration::from_secs(20),
@@ -59,7 +59,7 @@ fn request(subject: &Subject) -> Option<Request> {
     Some(Request::post("/search", &document))
 }
 
-fn articles(body: &[u8]) -> Result<Answer, Trouble> {
+fn articles(body: &[u8]) -> Result<Answer, SourceError> {
     let document = reader::parse(body)?;
     let results = Node::root(&document).require_list("results")?;
     let articles = results.into_iter().map(article).collect::<Result<Vec<_>, _>>()?;
@@ -71,7 +71,7 @@ fn articles(body: &[u8]) -> Result<Answer, Trouble> {
     Ok(Facts { articles, notes, ..Facts::default() }.into())
 }
 
-fn article(result: Node<'_>) -> Result<Article, Trouble> {
+fn article(result: Node<'_>) -> Result<Article, SourceError> {
     let url = result.require_text("url")?;
     Ok(Article {
         title: result.get("title").text().unwrap_or_else(|| url.clone()),
@@ -85,7 +85,7 @@ fn article(result: Node<'_>) -> Result<Article, Trouble> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::parse::torture::torture;
+    use crate::parse::corruption::assert_survives_corruption;
 
     fn body() -> Vec<u8> {
         let articles = include_str!("../../fixtures/tavily/articles.json");
@@ -98,7 +98,7 @@ mod tests {
         assert!(!facts.articles.is_empty() && facts.articles.iter().all(|article| article.url.starts_with("http")));
         let none = articles(br#"{"results":[]}"#).expect("an answer").facts;
         assert!(none.articles.is_empty() && none.notes.len() == 1);
-        torture("tavily.adverse_media", articles, &body());
+        assert_survives_corruption("tavily.adverse_media", articles, &body());
     }
 
     #[test]

@@ -7,9 +7,9 @@ use circuit_registry::{Classify, Verdict};
 use jiff::Timestamp;
 
 use crate::{
-    catalog::{self, Source},
-    classify::{Class, Rule, judge},
-    client::Reply,
+    catalog::{self},
+    classify::judge,
+    spec::{Class, Reply, Rule, Source},
 };
 
 use Verdict::{Failure, Neutral, Success};
@@ -185,7 +185,7 @@ const TABLE: &[(&str, u16, &str, Class, Verdict)] = &[
 ];
 
 fn known() -> impl Iterator<Item = &'static Source> {
-    catalog::sources().iter().chain(catalog::stand_ins()).copied()
+    catalog::sources().iter().chain(catalog::fallbacks()).copied()
 }
 
 /// The rules in the order in which they are consulted.

@@ -1,15 +1,13 @@
 //! VATSense: stands in for VIES. It asks VIES itself where its cache has no answer, so its own trouble is often VIES's.
 
+use circuit_registry::CallError;
 use futures::future::BoxFuture;
 
 use super::vies;
 use crate::{
-    catalog::{Auth, Base, Credential, Source},
-    classify::{Class, Trouble, on},
-    client::Request,
-    flow::{Answer, Session, Stop},
     model::VatCheck,
     parse::json::{self, Node, lacks},
+    spec::{Answer, Auth, Base, Class, Credential, Request, Session, Source, SourceError, on},
 };
 
 /// The row.
@@ -17,7 +15,7 @@ pub static SOURCE: Source = Source {
     name: "vatsense",
     title: "VATSense, VAT numbers (stand-in for VIES)",
     breaker: "vatsense",
-    bases: &[Base { env: "VATSENSE_BASE_URL", default: "https://api.vatsense.com/1.0" }],
+    base: Base { env: "VATSENSE_BASE_URL", default: "https://api.vatsense.com/1.0" },
     credentials: &[Credential { any_of: &["VATSENSE_API_KEY"], obtain: "create a key at https://vatsense.com" }],
     auth: Auth::Basic { user: "user", password: "VATSENSE_API_KEY" },
     rules: &[
@@ -31,7 +29,7 @@ pub static SOURCE: Source = Source {
 };
 
 /// The check, as VIES would answer it.
-pub(super) fn check<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, Stop>> {
+pub(super) fn check<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, CallError<SourceError>>> {
     Box::pin(async move {
         let subject = session.subject();
         let (prefix, national) = vies::number(subject).unwrap_or_default();
@@ -40,11 +38,11 @@ pub(super) fn check<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer
     })
 }
 
-fn read(body: &[u8]) -> Result<VatCheck, Trouble> {
+fn read(body: &[u8]) -> Result<VatCheck, SourceError> {
     let document = json::parse(body)?;
     let answer = Node::root(&document);
     if answer.get("success").flag() != Some(true) {
-        return Err(Trouble::unavailable("reports a failure of its own"));
+        return Err(SourceError::unavailable("reports a failure of its own"));
     }
     let data = answer.require("data")?;
     let company = data.get("company");
@@ -59,7 +57,7 @@ fn read(body: &[u8]) -> Result<VatCheck, Trouble> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{model::Facts, parse::torture::torture};
+    use crate::{model::Facts, parse::corruption::assert_survives_corruption};
 
     #[test]
     fn only_a_stated_truth_value_is_an_answer() {
@@ -73,6 +71,10 @@ mod tests {
         ] {
             assert!(read(body).is_err());
         }
-        torture("vatsense", |body| read(body).map(|check| Facts { vat: Some(check), ..Facts::default() }.into()), body);
+        assert_survives_corruption(
+            "vatsense",
+            |body| read(body).map(|check| Facts { vat: Some(check), ..Facts::default() }.into()),
+            body,
+        );
     }
 }

@@ -2,19 +2,19 @@
 //!
 //! Nearly every failure arrives with status 200, and "the member state does not answer" lies one field away from "the
 //! number is not registered". So `valid: false` is concluded from one code only, and a code nobody has heard of is an
-//! outage. Trouble of a member state is booked on its own breaker (`vies:DE`), trouble on the way there on `vies`.
+//! outage. SourceError of a member state is booked on its own breaker (`vies:DE`), trouble on the way there on `vies`.
 
 use circuit_registry::CallError;
 use futures::future::BoxFuture;
 
 use super::{cz_ares, fi_ytj, ro_anaf, vatsense, vies_soap};
 use crate::{
-    catalog::{Base, Countries, Need, Operation, Probe, Source},
-    classify::{Class, Rule, Scope, Stay, Trouble, on},
-    client::Request,
-    flow::{Answer, Fallback, Flow, Session, Stop},
     model::{Availability, Facts, Subject, VatCheck},
     parse::json::{self, Node, lacks},
+    spec::{
+        Answer, Base, Class, Countries, Fallback, Flow, Need, Operation, Probe, Request, Rule, Scope, Session, Source,
+        SourceError, Stay, on,
+    },
 };
 
 /// The row.
@@ -22,7 +22,7 @@ pub static SOURCE: Source = Source {
     name: "vies",
     title: "VIES, VAT numbers of the EU",
     breaker: "vies",
-    bases: &[Base { env: "VIES_BASE_URL", default: "https://ec.europa.eu/taxation_customs/vies/rest-api" }],
+    base: Base { env: "VIES_BASE_URL", default: "https://ec.europa.eu/taxation_customs/vies/rest-api" },
     timeout: std::time::Duration::from_secs(15), // member states take up to half a minute; the slow ones are given up
     // An error envelope comes with any status; what counts is the code in it.
     rules: &[on(0).with("errorWrappers").means(Class::Ok, "")],
@@ -104,17 +104,17 @@ static CODES: [(&str, Rule); 11] = [
 
 /// The trouble that a code stands for. One that is not in the table is an outage: read as "invalid", it would tell somebody
 /// that their business partner's VAT number is dead.
-pub(super) fn trouble(code: &str) -> Trouble {
+pub(super) fn trouble(code: &str) -> SourceError {
     if code == "VAT_BLOCKED" {
-        return Trouble::new(Class::Denied, "refuses to answer about this number (VAT_BLOCKED)").of(Scope::Subject);
+        return SourceError::new(Class::Denied, "refuses to answer about this number (VAT_BLOCKED)").of(Scope::Subject);
     }
     match CODES.iter().find(|(known, _)| *known == code) {
         Some((_, rule)) => {
             let wait =
                 rule.stay.length(None, b"", jiff::Timestamp::UNIX_EPOCH).filter(|_| rule.class == Class::Throttled);
-            Trouble::new(rule.class, rule.reason).after(wait).of(rule.scope)
+            SourceError::new(rule.class, rule.reason).after(wait).of(rule.scope)
         }
-        None => Trouble::unavailable("gave a code that it does not document").of(Scope::Part),
+        None => SourceError::unavailable("gave a code that it does not document").of(Scope::Part),
     }
 }
 
@@ -137,7 +137,7 @@ pub(super) fn about(subject: &Subject, check: VatCheck) -> Answer {
     Facts { vat: Some(VatCheck { number, derived, ..check }), notes, ..Facts::default() }.into()
 }
 
-fn check<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, Stop>> {
+fn check<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, CallError<SourceError>>> {
     Box::pin(async move {
         let subject = session.subject();
         let (prefix, national) = number(subject).unwrap_or_default();
@@ -150,24 +150,24 @@ fn check<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, Stop>> {
 pub(super) fn nationally<'a>(
     session: &'a Session<'_>,
     request: fn(&str) -> Option<Request>,
-    read: fn(&[u8], &str) -> Result<VatCheck, Trouble>,
-) -> BoxFuture<'a, Result<Answer, Stop>> {
+    read: fn(&[u8], &str) -> Result<VatCheck, SourceError>,
+) -> BoxFuture<'a, Result<Answer, CallError<SourceError>>> {
     Box::pin(async move {
         let subject = session.subject();
         let number = subject.vat_number().map(|(number, _)| number).unwrap_or_default();
         let Some(request) = request(&number) else {
-            return Err(CallError::Upstream(Trouble::business("knows no numbers of this kind")));
+            return Err(CallError::Upstream(SourceError::business("knows no numbers of this kind")));
         };
         session.ask(request, |reply| read(&reply.body, &number)).await.map(|check| about(subject, check))
     })
 }
 
-fn available(body: &[u8]) -> Result<(), Trouble> {
+fn available(body: &[u8]) -> Result<(), SourceError> {
     status(body).map(drop)
 }
 
 /// Reads which member states are available. It is about them, and never about a number.
-fn status(body: &[u8]) -> Result<Answer, Trouble> {
+fn status(body: &[u8]) -> Result<Answer, SourceError> {
     let document = json::parse(body)?;
     let answer = Node::root(&document);
     match answer.at("vow.available").flag() {
@@ -192,7 +192,7 @@ fn status(body: &[u8]) -> Result<Answer, Trouble> {
 }
 
 /// Reads a check, by either of the two envelopes.
-fn read(body: &[u8]) -> Result<VatCheck, Trouble> {
+fn read(body: &[u8]) -> Result<VatCheck, SourceError> {
     let document = json::parse(body)?;
     let answer = Node::root(&document);
     if answer.get("actionSucceed").flag() == Some(false) || answer.get("errorWrappers").exists() {
@@ -221,7 +221,7 @@ mod tests {
     use circuit_registry::{Classify, Verdict};
 
     use super::*;
-    use crate::parse::torture::torture;
+    use crate::parse::corruption::assert_survives_corruption;
 
     fn body(valid: &str, code: &str) -> String {
         format!(
@@ -305,13 +305,13 @@ mod tests {
         let class = |body: &[u8]| status(body).expect_err("no states").class;
         assert_eq!(class(br#"{"vow":{"available":false},"countries":[]}"#), Class::Unavailable);
         assert_eq!(class(br#"{"vow":{"available":true},"countries":[]}"#), Class::BadShape);
-        torture("vies.status", status, body);
+        assert_survives_corruption("vies.status", status, body);
     }
 
     #[test]
     fn mangled_answers_never_become_invalid_numbers() {
         let parse = |body: &[u8]| read(body).map(|check| Facts { vat: Some(check), ..Facts::default() }.into());
-        torture("vies.check", parse, body("true", "VALID").as_bytes());
+        assert_survives_corruption("vies.check", parse, body("true", "VALID").as_bytes());
         assert_eq!(read(b"<html>maintenance</html>").expect_err("a page").class, Class::Unavailable);
     }
 }

@@ -1,16 +1,15 @@
 //! VIES over SOAP: the older interface to the same member states. It can be up while the newer one is down, which is all it
 //! is asked for: trouble of a member state is the same on both ways, and is booked on the same breaker (`vies:DE`).
 
+use circuit_registry::CallError;
 use futures::future::BoxFuture;
 
 use super::vies;
 use crate::{
-    catalog::{Base, Source},
-    classify::{Class, Trouble, on},
-    client::Request,
-    flow::{Answer, Session, Stop},
     model::VatCheck,
-    parse::{json::lacks, soap, xml},
+    parse::json::lacks,
+    parse::{soap, xml},
+    spec::{Answer, Base, Class, Request, Session, Source, SourceError, on},
 };
 
 /// The row.
@@ -18,7 +17,7 @@ pub static SOURCE: Source = Source {
     name: "vies_soap",
     title: "VIES over SOAP (stand-in for its newer interface)",
     breaker: "vies_soap",
-    bases: &[Base { env: "VIES_SOAP_BASE_URL", default: "https://ec.europa.eu/taxation_customs/vies/services" }],
+    base: Base { env: "VIES_SOAP_BASE_URL", default: "https://ec.europa.eu/taxation_customs/vies/services" },
     timeout: vies::SOURCE.timeout,
     // A fault comes with 200 and with 500; what counts is the code in it.
     rules: &[on(500).with("faultstring").means(Class::Ok, "")],
@@ -32,7 +31,7 @@ pub static SOURCE: Source = Source {
 const TYPES: &str = "urn:ec.europa.eu:taxud:vies:services:checkVat:types";
 
 /// The check, in the place of the newer interface.
-pub(super) fn check<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, Stop>> {
+pub(super) fn check<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, CallError<SourceError>>> {
     Box::pin(async move {
         let subject = session.subject();
         let (prefix, national) = vies::number(subject).unwrap_or_default();
@@ -43,7 +42,7 @@ pub(super) fn check<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer
     })
 }
 
-fn read(body: &[u8]) -> Result<VatCheck, Trouble> {
+fn read(body: &[u8]) -> Result<VatCheck, SourceError> {
     let envelope = xml::parse(body)?;
     let answer = soap::answer(&envelope, "checkVatResponse", vies::trouble)?;
     let text = |name: &str| vies::told(answer.get(name).text());
@@ -60,7 +59,7 @@ mod tests {
     use circuit_registry::{Classify, Verdict};
 
     use super::*;
-    use crate::{model::Facts, parse::torture::torture};
+    use crate::{model::Facts, parse::corruption::assert_survives_corruption};
 
     fn envelope(content: &str) -> Vec<u8> {
         format!(
@@ -87,7 +86,7 @@ mod tests {
             assert_eq!(read(&response(odd)).expect_err("no answer").class, Class::BadShape, "{odd}");
         }
         let parse = |body: &[u8]| read(body).map(|check| Facts { vat: Some(check), ..Facts::default() }.into());
-        torture("vies.check", parse, &response("<n:valid>true</n:valid>"));
+        assert_survives_corruption("vies.check", parse, &response("<n:valid>true</n:valid>"));
     }
 
     #[test]

@@ -101,7 +101,7 @@ impl<'a> Stage<'a> {
         Outcome::Pass
     }
 
-    fn take(&mut self, step: Step) -> Result<(), Stop> {
+    fn take(&mut self, step: Step) -> Result<(), CallError<SourceError>> {
         match step {
             Step::At(time) => self.wait_until(Duration::from_millis(time)),
             Step::Trip => {
@@ -157,11 +157,11 @@ impl<'a> Stage<'a> {
         Ok(())
     }
 
-    fn needs(&self, feature: Feature) -> Result<(), Stop> {
+    fn needs(&self, feature: Feature) -> Result<(), CallError<SourceError>> {
         self.adapter.lacks(feature).map_or(Ok(()), |reason| Err(Stop::RuledOut(reason)))
     }
 
-    fn call(&self, how: End) -> Result<(), Stop> {
+    fn call(&self, how: End) -> Result<(), CallError<SourceError>> {
         match self.guard.start() {
             Some(flight) => {
                 flight.end(how);
@@ -199,7 +199,7 @@ impl<'a> Stage<'a> {
         flights.iter().flatten().count() as u32
     }
 
-    fn fail_together(&self, count: u32) -> Result<(), Stop> {
+    fn fail_together(&self, count: u32) -> Result<(), CallError<SourceError>> {
         let flights: Vec<Mutex<Option<Box<dyn Flight>>>> = (0..count).map(|_| Mutex::new(self.guard.start())).collect();
         let ended = together(count, |caller| {
             let flight = flights[caller as usize].lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -234,10 +234,10 @@ enum Stop {
     RuledOut(&'static str),
 }
 
-fn differs<T>(expected: impl Into<String>, observed: impl Into<String>) -> Result<T, Stop> {
+fn differs<T>(expected: impl Into<String>, observed: impl Into<String>) -> Result<T, CallError<SourceError>> {
     Err(Stop::Differs { expected: expected.into(), observed: observed.into() })
 }
 
-fn same<T: PartialEq + std::fmt::Debug>(expected: T, observed: T) -> Result<(), Stop> {
+fn same<T: PartialEq + std::fmt::Debug>(expected: T, observed: T) -> Result<(), CallError<SourceError>> {
     if expected == observed { Ok(()) } else { differs(format!("{expected:?}"), format!("{observed:?}")) }
 }

@@ -10,7 +10,7 @@ use clap::{
     error::{ContextKind, ContextValue},
     parser::ValueSource,
 };
-use osint_activities::{catalog, client::Settings};
+use osint_activities::{catalog, spec::Settings};
 use serde::Serialize;
 
 use crate::{
@@ -174,7 +174,7 @@ fn sources() -> Result<Vec<Given>, Exit> {
     let settings = Settings::from_env().map_err(Exit::user)?;
     let mut rows = Vec::new();
     for source in catalog::sources() {
-        for base in source.bases.iter().filter(|base| is_set(base.env)) {
+        for base in [source.base].iter().filter(|base| is_set(base.env)) {
             rows.push(Given::new(source.name, Some(origin(settings.base(base))), base.env));
         }
         let names = source.credentials.iter().flat_map(|credential| credential.any_of.iter());

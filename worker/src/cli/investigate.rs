@@ -67,7 +67,7 @@ pub(super) struct SubjectArgs {
     /// Person who acts for the company; may be given several times
     #[arg(long = "person", value_name = "NAME")]
     persons: Vec<String>,
-    /// Ask about a number even though its check digits are wrong, if the register that issues such numbers is asked
+    /// Query about a number even though its check digits are wrong, if the register that issues such numbers is asked
     #[arg(long)]
     as_written: bool,
 }

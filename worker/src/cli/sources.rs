@@ -3,7 +3,10 @@
 use std::io::stdout;
 
 use clap::Args;
-use osint_activities::catalog::{self, Countries, Operation, Source, sources};
+use osint_activities::{
+    catalog::{self, sources},
+    spec::{Countries, Operation, Source},
+};
 
 use crate::{
     exit::Exit,

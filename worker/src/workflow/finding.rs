@@ -4,7 +4,7 @@ use std::time::SystemTime;
 
 use circuit_registry::temporal::{Degradation, Reason, details};
 use jiff::Timestamp;
-use osint_activities::model::{Finding, Lack, Status};
+use osint_activities::model::{FailureDetails, Finding, Status};
 use temporalio_common::error::{ActivityExecutionError, TimeoutType};
 
 use super::plan::Question;
@@ -18,7 +18,7 @@ pub(super) struct Span {
 
 /// The finding for an activity that ended in `error`. Never fails: whatever went wrong stays with this one question.
 pub(super) fn degraded(question: &Question, error: &ActivityExecutionError, span: Span) -> Finding {
-    if let Some(lack) = details::<Lack>(error) {
+    if let Some(lack) = details::<FailureDetails>(error) {
         return Finding::lacking(&lack);
     }
     let mut finding = Finding::new(&question.source, &question.operation, Status::Degraded);
@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn a_sources_own_account_is_kept() {
-        let lack = Lack {
+        let lack = FailureDetails {
             source: "tavily".into(),
             operation: "tavily.adverse_media".into(),
             class: None,

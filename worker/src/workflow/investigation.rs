@@ -4,7 +4,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use osint_activities::model::{Ask, Finding, Status, Subject};
+use osint_activities::model::{Finding, Query, Status, Subject};
 use serde::{Deserialize, Serialize};
 use temporalio_common::{
     ActivityCloseTimeouts, ActivityDefinition, RetryPolicy,
@@ -131,7 +131,7 @@ async fn ask(
     subject: &Subject,
 ) -> Finding {
     let from = ctx.workflow_time();
-    let mut what = Ask { tries: Some(TRIES), ..Ask::from(subject.clone()) };
+    let mut what = Query { tries: Some(TRIES), ..Query::from(subject.clone()) };
     let finding = loop {
         let call = Asked(question.operation.clone());
         let asked = ctx.execute_activity(call, what.clone(), question_options(question)).await;
@@ -164,7 +164,7 @@ fn until(finding: &Finding, span: Span) -> Option<Duration> {
 struct Asked(String);
 
 impl ActivityDefinition for Asked {
-    type Input = Ask;
+    type Input = Query;
     type Output = Finding;
 
     fn name(&self) -> &str {

@@ -4,9 +4,10 @@
 //! are two rounds: what applies to the subject as given, and then what applies to it as the registers describe it.
 
 use osint_activities::{
-    catalog::{Applies, Countries, Entry, Need, operation, operations},
+    catalog::{operation, operations},
     identifiers::{IdentifierError, Kind},
     model::{Address, Company, Country, Finding, Status, Subject, SubjectError},
+    spec::{Applies, Countries, Entry, Need},
 };
 use serde::{Deserialize, Serialize};
 

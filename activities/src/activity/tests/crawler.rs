@@ -31,7 +31,7 @@ async fn nobody_is_sent_into_a_private_network() {
     let settings = bench.activities.client.settings().clone();
     let client = Client::with_names(settings, Names::new(Inside)).expect("a client");
     let activities = Activities::new(bench.registry.clone(), client);
-    let (entry, ask) = (catalog::operation("crawl4ai.website").expect("a row"), Ask::from(equinor()));
+    let (entry, ask) = (catalog::operation("crawl4ai.website").expect("a row"), Query::from(equinor()));
     let finding = activities.investigate(entry, &ask, ONLY, None).await.expect("a finding");
     assert_eq!(finding.status, Status::NeedsReview);
     assert_eq!(bench.calls("crawl4ai"), 0);

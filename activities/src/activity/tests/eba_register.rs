@@ -1,7 +1,7 @@
 //! A register that is published as one file: what is believed, and what answers when nothing new can be.
 
 use super::*;
-use crate::cache::Copy;
+use crate::editions::Edition;
 
 const FILE: &str = "eba_register.zip";
 
@@ -11,11 +11,11 @@ fn alza() -> Subject {
 
 /// As if hours had gone by.
 async fn later(bench: &Bench) {
-    bench.activities.files.place(FILE).await.forget_check();
+    bench.activities.editions.slot(FILE).await.forget_check();
 }
 
 async fn ask(bench: &Bench) -> Finding {
-    bench.run("eba_register.licence", &alza()).await.unwrap_or_else(|failed| panic!("{:?}", failed.lack))
+    bench.run("eba_register.licence", &alza()).await.unwrap_or_else(|failed| panic!("{:?}", failed.details))
 }
 
 #[tokio::test]
@@ -55,14 +55,14 @@ async fn the_last_good_copy_answers_when_a_newer_one_cannot_be_believed() {
 async fn half_a_file_never_takes_the_place_of_a_whole_one() {
     let bench = Bench::new().await;
     ask(&bench).await;
-    let mut place = bench.activities.files.place(FILE).await;
-    let old = Copy { version: "an older edition".into(), ..place.copy().cloned().expect("a copy") };
-    place.replace(old.clone(), jiff::Timestamp::UNIX_EPOCH).await;
-    drop(place);
+    let mut slot = bench.activities.editions.slot(FILE).await;
+    let old = Edition { version: "an older edition".into(), ..slot.edition().cloned().expect("a copy") };
+    slot.replace(old.clone(), jiff::Timestamp::UNIX_EPOCH).await;
+    drop(slot);
     bench.fault("eba_register", "half_zip").await;
     assert_eq!(ask(&bench).await.status, Status::Cached);
-    assert_eq!(bench.activities.files.place(FILE).await.copy(), Some(&old));
+    assert_eq!(bench.activities.editions.slot(FILE).await.edition(), Some(&old));
     bench.simulator.clear("eba_register").await.expect("healthy again");
     assert_eq!(ask(&bench).await.status, Status::Complete);
-    assert_ne!(bench.activities.files.place(FILE).await.copy(), Some(&old));
+    assert_ne!(bench.activities.editions.slot(FILE).await.edition(), Some(&old));
 }

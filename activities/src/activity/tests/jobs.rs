@@ -11,7 +11,7 @@ const SOURCE: &str = "brightdata_enrichment";
 impl Bench {
     async fn collect(&self, job: Option<Job>) -> Result<Finding, Failed> {
         let entry = catalog::operation(COMPANY).expect("a row");
-        let ask = Ask { job, ..Ask::from(equinor()) };
+        let ask = Query { job, ..Query::from(equinor()) };
         self.activities.investigate(entry, &ask, ONLY, None).await
     }
 
@@ -49,7 +49,7 @@ async fn a_job_is_remembered_before_anything_else_can_happen() {
         *kept.lock().expect("a lock") = Some(job);
         Box::pin(async {})
     };
-    let (entry, ask) = (catalog::operation(COMPANY).expect("a row"), Ask::from(equinor()));
+    let (entry, ask) = (catalog::operation(COMPANY).expect("a row"), Query::from(equinor()));
     let attempt = bench.activities.investigate(entry, &ask, ONLY, Some(&keeper));
     // The worker dies here: the attempt is dropped while it looks at the job.
     tokio::time::timeout(Duration::from_millis(300), attempt).await.expect_err("it hangs");
@@ -69,7 +69,7 @@ async fn what_hides_a_job_does_not_lose_it() {
         assert_eq!((finding.status, finding.job.is_some()), (Status::Pending, true), "{fault}");
         let again = bench.collect(finding.job.clone()).await.expect_err("still hidden");
         let retried = if fault.starts_with("429") { Reason::Throttled } else { Reason::Failed };
-        assert!([retried, Reason::Open].contains(&again.lack.reason), "{fault}: {:?}", again.lack);
+        assert!([retried, Reason::Open].contains(&again.details.reason), "{fault}: {:?}", again.details);
         bench.simulator.clear(SOURCE).await.expect("no fault");
         bench.registry.breaker(SOURCE).reset();
         assert_eq!(bench.collect(finding.job).await.expect("a finding").status, Status::Complete, "{fault}");
@@ -82,7 +82,7 @@ async fn a_job_that_failed_or_expired_is_not_started_again() {
     let bench = Bench::new().await;
     bench.fault(SOURCE, "job_failed").await;
     let failed = bench.collect(None).await.expect_err("a failed job");
-    assert_eq!(failed.lack.reason, Reason::Declined);
+    assert_eq!(failed.details.reason, Reason::Declined);
     bench.fault(SOURCE, "expired").await;
     let finding = bench.collect(None).await.expect("a finding");
     assert_eq!(finding.status, Status::NeedsReview);
@@ -96,7 +96,7 @@ async fn a_start_is_repeated_only_if_it_never_arrived() {
     let bench = Bench::new().await;
     for (fault, reason) in [("500", Reason::Declined), ("reset", Reason::Declined), ("refused", Reason::Failed)] {
         bench.fault(SOURCE, fault).await;
-        assert_eq!(bench.collect(None).await.expect_err(fault).lack.reason, reason, "{fault}");
+        assert_eq!(bench.collect(None).await.expect_err(fault).details.reason, reason, "{fault}");
         bench.registry.breaker(SOURCE).reset();
     }
 }
@@ -110,7 +110,7 @@ async fn trouble_of_the_account_opens_all_breakers_of_the_account() {
             bench.forget();
             bench.fault(source, fault).await;
             let failed = bench.run(operation, &equinor()).await.expect_err(fault);
-            assert_eq!(failed.lack.reason, Reason::Throttled, "{source} {fault}");
+            assert_eq!(failed.details.reason, Reason::Throttled, "{source} {fault}");
             for other in all {
                 assert_eq!(bench.state(other), State::Open, "{source} {fault}: {other}");
             }
@@ -118,7 +118,7 @@ async fn trouble_of_the_account_opens_all_breakers_of_the_account() {
         }
         bench.simulator.clear(source).await.expect("no fault");
     }
-    // Trouble of one data set is no trouble of the account.
+    // SourceError of one data set is no trouble of the account.
     bench.forget();
     bench.fault("brightdata_social", "too_many_jobs").await;
     bench.run("brightdata_social.company", &equinor()).await.expect_err("busy");

@@ -11,8 +11,8 @@ async fn an_earlier_answer_stands_in_for_a_source_that_fails() {
     bench.fault("no_brreg", "503_retry_after:60").await;
     // While somebody will try again, the source's own answer is worth waiting for.
     let entry = catalog::operation("no_brreg.entity").expect("a row");
-    let first = Chance { attempt: 1, last: false };
-    bench.activities.investigate(entry, &Ask::from(equinor()), first, None).await.expect_err("a retry");
+    let first = AttemptInfo { attempt: 1, last: false };
+    bench.activities.investigate(entry, &Query::from(equinor()), first, None).await.expect_err("a retry");
 
     let cached = bench.run("no_brreg.entity", &equinor()).await.expect("a stand-in");
     assert_eq!((cached.status, &cached.data, cached.via.as_deref()), (Status::Cached, &told.data, None));

@@ -9,13 +9,13 @@ use super::{
 };
 use crate::{
     catalog,
-    classify::Class,
-    model::{Ask, Status, Subject},
+    model::{Query, Status, Subject},
+    spec::Class,
 };
 
 use Class::{BadShape, Denied, Throttled, Timeout, Unavailable};
 use Heard::{Failure, Nothing, Stay};
-use Outcome::{Found, Lack};
+use Outcome::{Found, Unanswered};
 
 /// What a fault comes to, whoever has it.
 #[rustfmt::skip]
@@ -23,35 +23,35 @@ pub(super) const FAULTS: &[(&str, Outcome, Heard)] = &[
     ("slow:20ms", Found(Status::Complete), Nothing),
     ("drip:1ms", Found(Status::Complete), Nothing),
     ("not_found", Found(Status::NotFound), Nothing),
-    ("down", Lack(Unavailable), Failure),
-    ("refused", Lack(Unavailable), Failure),
-    ("reset", Lack(Unavailable), Failure),
-    ("hangup", Lack(Unavailable), Failure),
-    ("hang", Lack(Timeout), Failure),
-    ("flap:9", Lack(Unavailable), Failure),
-    ("down_for:60s", Lack(Unavailable), Failure),
-    ("500", Lack(Unavailable), Failure),
-    ("502_html", Lack(Unavailable), Failure),
-    ("503", Lack(Unavailable), Failure),
-    ("503_retry_after:30", Lack(Unavailable), Failure),
-    ("504", Lack(Unavailable), Failure),
-    ("200_html_maintenance", Lack(Unavailable), Failure),
-    ("200_html_challenge", Lack(Unavailable), Failure),
-    ("empty_body", Lack(Unavailable), Failure),
-    ("truncated_json", Lack(Unavailable), Failure),
-    ("wrong_shape", Lack(BadShape), Failure),
-    ("deep_json", Lack(BadShape), Failure),
-    ("huge_body", Lack(BadShape), Failure),
-    ("gzip_bomb", Lack(BadShape), Failure),
-    ("429", Lack(Throttled), Stay),
-    ("429_retry_after:30", Lack(Throttled), Stay),
-    ("429_http_date:30", Lack(Throttled), Stay),
-    ("400", Lack(BadShape), Nothing),
-    ("401", Lack(Denied), Nothing),
-    ("403", Lack(Denied), Nothing),
-    ("403_waf_html", Lack(Denied), Nothing),
-    ("404_html", Lack(BadShape), Nothing),
-    ("redirect_private", Lack(BadShape), Nothing),
+    ("down", Unanswered(Unavailable), Failure),
+    ("refused", Unanswered(Unavailable), Failure),
+    ("reset", Unanswered(Unavailable), Failure),
+    ("hangup", Unanswered(Unavailable), Failure),
+    ("hang", Unanswered(Timeout), Failure),
+    ("flap:9", Unanswered(Unavailable), Failure),
+    ("down_for:60s", Unanswered(Unavailable), Failure),
+    ("500", Unanswered(Unavailable), Failure),
+    ("502_html", Unanswered(Unavailable), Failure),
+    ("503", Unanswered(Unavailable), Failure),
+    ("503_retry_after:30", Unanswered(Unavailable), Failure),
+    ("504", Unanswered(Unavailable), Failure),
+    ("200_html_maintenance", Unanswered(Unavailable), Failure),
+    ("200_html_challenge", Unanswered(Unavailable), Failure),
+    ("empty_body", Unanswered(Unavailable), Failure),
+    ("truncated_json", Unanswered(Unavailable), Failure),
+    ("wrong_shape", Unanswered(BadShape), Failure),
+    ("deep_json", Unanswered(BadShape), Failure),
+    ("huge_body", Unanswered(BadShape), Failure),
+    ("gzip_bomb", Unanswered(BadShape), Failure),
+    ("429", Unanswered(Throttled), Stay),
+    ("429_retry_after:30", Unanswered(Throttled), Stay),
+    ("429_http_date:30", Unanswered(Throttled), Stay),
+    ("400", Unanswered(BadShape), Nothing),
+    ("401", Unanswered(Denied), Nothing),
+    ("403", Unanswered(Denied), Nothing),
+    ("403_waf_html", Unanswered(Denied), Nothing),
+    ("404_html", Unanswered(BadShape), Nothing),
+    ("redirect_private", Unanswered(BadShape), Nothing),
 ];
 
 /// Where an upstream has an idea of its own. The longest name that fits an operation wins.
@@ -76,33 +76,33 @@ const OWN: &[(&str, &str, Outcome, Heard)] = &[
     // A composite has no "not found" of its own, only a register that is silent.
     ("peppol_verify", "not_found", Found(Status::Partial), Nothing),
     // Whoever asks too often is blocked.
-    ("nominatim", "403", Lack(Throttled), Stay),
-    ("nominatim", "403_waf_html", Lack(Throttled), Stay),
-    ("cz_ares", "403", Lack(Throttled), Stay),
-    ("cz_ares", "403_waf_html", Lack(Throttled), Stay),
+    ("nominatim", "403", Unanswered(Throttled), Stay),
+    ("nominatim", "403_waf_html", Unanswered(Throttled), Stay),
+    ("cz_ares", "403", Unanswered(Throttled), Stay),
+    ("cz_ares", "403_waf_html", Unanswered(Throttled), Stay),
     // Nothing but a machine before it answers with one of these.
-    ("cz_isir", "400", Lack(Unavailable), Failure),
-    ("cz_isir", "403", Lack(Unavailable), Failure),
-    ("cz_isir", "403_waf_html", Lack(Unavailable), Failure),
-    ("cz_isir", "404_html", Lack(Unavailable), Failure),
+    ("cz_isir", "400", Unanswered(Unavailable), Failure),
+    ("cz_isir", "403", Unanswered(Unavailable), Failure),
+    ("cz_isir", "403_waf_html", Unanswered(Unavailable), Failure),
+    ("cz_isir", "404_html", Unanswered(Unavailable), Failure),
     // Closed to the public, and therefore never asked.
-    ("cz_ubo", ANY, Lack(Denied), Nothing),
+    ("cz_ubo", ANY, Unanswered(Denied), Nothing),
     // A website that cannot be opened is neither unknown nor the crawler's trouble.
-    ("crawl4ai", "not_found", Lack(Unavailable), Nothing),
+    ("crawl4ai", "not_found", Unanswered(Unavailable), Nothing),
     // One account stands behind all three, and to be refused is to be told to stay away.
-    ("brightdata_enrichment", "401", Lack(Throttled), Stay),
-    ("brightdata_social", "401", Lack(Throttled), Stay),
-    ("brightdata_person", "401", Lack(Throttled), Stay),
-    ("kbo", "403", Lack(Throttled), Stay),
-    ("kbo", "403_waf_html", Lack(Throttled), Stay),
-    ("cz_justice", "403", Lack(Throttled), Stay),
-    ("cz_justice", "403_waf_html", Lack(Throttled), Stay),
-    ("cz_justice_legacy", "403", Lack(Throttled), Stay),
-    ("cz_justice_legacy", "403_waf_html", Lack(Throttled), Stay),
-    ("registry_sk_html", "403", Lack(Throttled), Stay),
-    ("registry_sk_html", "403_waf_html", Lack(Throttled), Stay),
-    ("registry_sk", "403", Lack(Throttled), Stay),
-    ("registry_sk", "403_waf_html", Lack(Throttled), Stay),
+    ("brightdata_enrichment", "401", Unanswered(Throttled), Stay),
+    ("brightdata_social", "401", Unanswered(Throttled), Stay),
+    ("brightdata_person", "401", Unanswered(Throttled), Stay),
+    ("kbo", "403", Unanswered(Throttled), Stay),
+    ("kbo", "403_waf_html", Unanswered(Throttled), Stay),
+    ("cz_justice", "403", Unanswered(Throttled), Stay),
+    ("cz_justice", "403_waf_html", Unanswered(Throttled), Stay),
+    ("cz_justice_legacy", "403", Unanswered(Throttled), Stay),
+    ("cz_justice_legacy", "403_waf_html", Unanswered(Throttled), Stay),
+    ("registry_sk_html", "403", Unanswered(Throttled), Stay),
+    ("registry_sk_html", "403_waf_html", Unanswered(Throttled), Stay),
+    ("registry_sk", "403", Unanswered(Throttled), Stay),
+    ("registry_sk", "403_waf_html", Unanswered(Throttled), Stay),
     // Banks, insurers and foundations have no accounts here, in the form of a 500.
     ("no_brreg.accounts", "500", Found(Status::NeedsReview), Nothing),
 ];
@@ -155,7 +155,7 @@ async fn every_operation_with_every_fault() {
     let mut wrong = Vec::new();
     for entry in catalog::operations() {
         let (source, name) = (entry.source.name, entry.operation.name);
-        let ask = Ask::from(somebody(name));
+        let ask = Query::from(somebody(name));
         // Whoever might stand in has an outage as well, so that nothing hides what came of the source itself.
         for fallback in entry.operation.fallbacks {
             bench.fault(fallback.source.name, "down").await;
@@ -180,7 +180,7 @@ async fn every_operation_with_every_fault() {
 
 #[test]
 fn no_exception_is_left_over() {
-    let lent = |name: &str| catalog::stand_ins().iter().any(|source| source.name == name);
+    let lent = |name: &str| catalog::fallbacks().iter().any(|source| source.name == name);
     for (name, fault, outcome, heard) in OWN {
         let asked = catalog::operations().iter().any(|entry| is_about(name, entry.operation.name));
         assert!(asked || lent(name), "{name}");

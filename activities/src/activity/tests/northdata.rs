@@ -30,12 +30,12 @@ async fn a_call_that_was_charged_is_not_made_again() {
     let bench = Bench::new().await;
     bench.fault("northdata", "reset").await; // the answer is under way, so the credit is gone
     let failed = bench.run("northdata.company", &siemens()).await.expect_err("a broken answer");
-    assert_eq!((failed.lack.reason, credits(&bench)), (Reason::Declined, 1));
+    assert_eq!((failed.details.reason, credits(&bench)), (Reason::Declined, 1));
     bench.fault("northdata", "refused").await;
     let failed = bench.run("northdata.company", &siemens()).await.expect_err("nobody there");
-    assert_eq!(failed.lack.reason, Reason::Failed, "never arrived, so another attempt is free");
+    assert_eq!(failed.details.reason, Reason::Failed, "never arrived, so another attempt is free");
     let failed = bench.run("northdata.search", &siemens()).await.expect_err("nobody there");
-    assert_eq!(failed.lack.reason, Reason::Failed);
+    assert_eq!(failed.details.reason, Reason::Failed);
 }
 
 #[tokio::test]

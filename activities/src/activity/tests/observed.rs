@@ -5,16 +5,15 @@ use tokio::time::{Duration, Instant};
 
 use super::{Bench, ONLY};
 use crate::{
-    catalog::Entry,
-    classify::Class,
-    model::{Ask, Status},
+    model::{Query, Status},
+    spec::{Class, Entry},
 };
 
 /// What the workflow learns.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Outcome {
     /// No answer, for this reason.
-    Lack(Class),
+    Unanswered(Class),
     /// A finding.
     Found(Status),
     /// A finding of this stand-in.
@@ -35,14 +34,14 @@ pub(super) enum Heard {
 }
 
 /// Makes the only attempt there is, with breakers that have heard nothing before.
-pub(super) async fn observe(bench: &Bench, entry: Entry, ask: &Ask, patience: Duration) -> (Outcome, Heard) {
+pub(super) async fn observe(bench: &Bench, entry: Entry, ask: &Query, patience: Duration) -> (Outcome, Heard) {
     let context = CallContext::attempt(1).with_deadline(Instant::now() + patience);
     let outcome = match context.scope(bench.activities.investigate(entry, ask, ONLY, None)).await {
         Ok(finding) => match entry.operation.fallbacks.iter().find(|known| Some(known.via) == finding.via.as_deref()) {
             Some(fallback) => Outcome::Instead(fallback.via),
             None => Outcome::Found(finding.status),
         },
-        Err(failed) => Outcome::Lack(failed.lack.class.unwrap_or(Class::Ok)),
+        Err(failed) => Outcome::Unanswered(failed.details.class.unwrap_or(Class::Ok)),
     };
     let view = |name: &str| bench.registry.breaker(name).view();
     let breaker = entry.source.breaker;

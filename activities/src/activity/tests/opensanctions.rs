@@ -1,7 +1,7 @@
 //! Watch lists: the API, and the feed that is left when it fails.
 
 use super::*;
-use crate::cache::Copy;
+use crate::editions::Edition;
 
 const FILE: &str = "opensanctions_feed";
 
@@ -10,7 +10,7 @@ fn example() -> Subject {
 }
 
 async fn later(bench: &Bench) {
-    bench.activities.files.place(FILE).await.forget_check();
+    bench.activities.editions.slot(FILE).await.forget_check();
 }
 
 fn hits(finding: &Finding) -> usize {
@@ -46,7 +46,7 @@ async fn without_a_copy_the_stand_in_fetches_one_and_without_either_there_is_no_
     bench.fault("opensanctions", "500").await;
     bench.fault("opensanctions_feed", "checksum_mismatch").await;
     let failed = bench.run("opensanctions.match", &example()).await.expect_err("nobody can say");
-    assert_eq!(failed.lack.service, "opensanctions");
+    assert_eq!(failed.details.service, "opensanctions");
     bench.simulator.clear("opensanctions_feed").await.expect("healthy again");
     let cached = bench.run("opensanctions.match", &example()).await.expect("the feed");
     assert_eq!((cached.status, hits(&cached)), (Status::Cached, 1));
@@ -63,10 +63,10 @@ async fn an_edition_is_fetched_once_and_changes_do_for_the_next() {
     let statuses = bench.simulator.calls("opensanctions_feed").expect("calls").statuses;
     assert_eq!(statuses.get(&304), Some(&1), "asked for news, not for the same again");
     // A copy from which no changes lead to the newest edition is of no further use.
-    let mut place = bench.activities.files.place(FILE).await;
-    let old = Copy { version: "20200101000000-old".into(), ..place.copy().cloned().expect("a copy") };
-    place.replace(old, jiff::Timestamp::UNIX_EPOCH).await;
-    drop(place);
+    let mut slot = bench.activities.editions.slot(FILE).await;
+    let old = Edition { version: "20200101000000-old".into(), ..slot.edition().cloned().expect("a copy") };
+    slot.replace(old, jiff::Timestamp::UNIX_EPOCH).await;
+    drop(slot);
     bench.run("opensanctions_feed.screen", &example()).await.expect("a screening");
     assert_eq!(fetched(&bench), [2, 0]);
 }
@@ -75,15 +75,15 @@ async fn an_edition_is_fetched_once_and_changes_do_for_the_next() {
 async fn a_file_that_does_not_match_leaves_the_copy_as_it_was() {
     let bench = Bench::new().await;
     bench.run("opensanctions_feed.screen", &example()).await.expect("a screening");
-    let mut place = bench.activities.files.place(FILE).await;
-    let old = Copy { version: "20200101000000-old".into(), ..place.copy().cloned().expect("a copy") };
-    place.replace(old.clone(), jiff::Timestamp::UNIX_EPOCH).await;
-    drop(place);
+    let mut slot = bench.activities.editions.slot(FILE).await;
+    let old = Edition { version: "20200101000000-old".into(), ..slot.edition().cloned().expect("a copy") };
+    slot.replace(old.clone(), jiff::Timestamp::UNIX_EPOCH).await;
+    drop(slot);
     bench.fault("opensanctions_feed", "checksum_mismatch").await;
     let cached = bench.run("opensanctions_feed.screen", &example()).await.expect("the copy");
     assert_eq!((cached.status, cached.via.as_deref(), hits(&cached)), (Status::Cached, Some("last_good_copy"), 1));
     assert!(cached.reason.is_some_and(|reason| reason.contains("checksum") && reason.contains("hours old")));
-    assert_eq!(bench.activities.files.place(FILE).await.copy(), Some(&old));
+    assert_eq!(bench.activities.editions.slot(FILE).await.edition(), Some(&old));
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 //! Registers that are read from pages, and who stands in for them.
 
 use super::*;
-use crate::classify::Class;
+use crate::spec::Class;
 
 fn proximus() -> Subject {
     subject("BE", "0202239951", "PROXIMUS")
@@ -22,19 +22,19 @@ async fn a_barred_address_stays_away_for_hours_and_others_know_the_company_in_pa
     bench.fault("kbo", "blocked").await;
     for (via, known) in [("nbb", "PROXIMUS"), ("gleif", "Proximus"), ("peppol_directory", "PROXIMUS")] {
         bench.forget();
-        let finding = bench.run("kbo.entity", &proximus()).await.unwrap_or_else(|f| panic!("{via}: {:?}", f.lack));
+        let finding = bench.run("kbo.entity", &proximus()).await.unwrap_or_else(|f| panic!("{via}: {:?}", f.details));
         assert_eq!((finding.status, finding.via.as_deref()), (Status::Partial, Some(via)), "{:?}", finding.reason);
         assert!(name(&finding).is_some_and(|name| name.to_lowercase().contains(&known.to_lowercase())), "{via}");
         assert!(finding.reason.is_some_and(|reason| reason.contains("barred")), "{via}");
         bench.fault(via, "down").await;
     }
     let failed = bench.run("kbo.establishments", &proximus()).await.expect_err("nobody else lists them");
-    assert_eq!(failed.lack.reason, Reason::Open);
+    assert_eq!(failed.details.reason, Reason::Open);
     let view = bench.registry.breaker("kbo").view();
     assert!(view.retry_in.is_some_and(|wait| wait > Duration::from_secs(5 * 3600)), "{view:?}");
     bench.forget();
     let failed = bench.run("kbo.entity", &proximus()).await.expect_err("nobody is left");
-    assert_eq!(failed.lack.class, Some(Class::Throttled), "and the register's own trouble is told");
+    assert_eq!(failed.details.class, Some(Class::Throttled), "and the register's own trouble is told");
 }
 
 #[tokio::test]
@@ -68,7 +68,7 @@ async fn the_slovak_register_is_asked_in_three_places() {
     for (via, status) in [("registry_sk_html", Status::Complete), ("registry_sk_rpo", Status::Partial)] {
         for operation in ["registry_sk.entity", "registry_sk.search"] {
             bench.forget();
-            let finding = bench.run(operation, &eset()).await.unwrap_or_else(|f| panic!("{via}: {:?}", f.lack));
+            let finding = bench.run(operation, &eset()).await.unwrap_or_else(|f| panic!("{via}: {:?}", f.details));
             assert_eq!((finding.status, finding.via.as_deref()), (status, Some(via)), "{operation}");
             assert_eq!(name(&finding), eset().name.as_deref(), "{operation} by {via}");
             assert_eq!(bench.registry.breaker("registry_sk").view().consecutive_failures, 1);
@@ -76,7 +76,7 @@ async fn the_slovak_register_is_asked_in_three_places() {
         bench.fault(via, "200_html_maintenance").await;
     }
     let failed = bench.run("registry_sk.entity", &eset()).await.expect_err("nobody is left");
-    assert_eq!(failed.lack.class, Some(Class::Unavailable));
+    assert_eq!(failed.details.class, Some(Class::Unavailable));
 }
 
 #[tokio::test]
@@ -103,7 +103,7 @@ async fn a_challenge_is_no_answer_and_the_older_site_is_not_challenged() {
         bench.forget();
         bench.fault("cz_justice_legacy", "200_html_challenge").await;
         let failed = bench.run("cz_justice.deeds", &alza).await.expect_err("both are closed to robots");
-        assert_eq!(failed.lack.class, Some(class), "{fault}");
+        assert_eq!(failed.details.class, Some(class), "{fault}");
         bench.simulator.clear("cz_justice_legacy").await.expect("an upstream");
     }
     bench.simulator.clear("cz_justice").await.expect("an upstream");

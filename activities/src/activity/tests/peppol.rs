@@ -12,7 +12,7 @@ async fn the_composites_outage_is_its_own() {
     bench.fault("peppol_verify", "upstream_unavailable").await;
     for _ in 0..3 {
         let failed = bench.run("peppol_verify.check", &proximus()).await.expect_err("an outage");
-        assert_eq!((failed.lack.service.as_str(), failed.lack.reason), ("peppol_verify", Reason::Failed));
+        assert_eq!((failed.details.service.as_str(), failed.details.reason), ("peppol_verify", Reason::Failed));
     }
     assert_eq!(bench.state("peppol_verify"), State::Open);
     for innocent in ["kbo", "vies", "vies:BE", "peppol_directory"] {
@@ -44,7 +44,7 @@ async fn an_accepted_check_is_pending_and_collected_later() {
     let job = pending.job.expect("something to collect by");
     assert!(pending.retry_at.is_some_and(|at| at > job.started_at));
     let entry = catalog::operation("peppol_verify.check").expect("a row");
-    let ask = Ask { job: Some(job.clone()), ..Ask::from(proximus()) };
+    let ask = Query { job: Some(job.clone()), ..Query::from(proximus()) };
     let again = bench.activities.investigate(entry, &ask, ONLY, None).await.expect("a finding");
     let later = again.job.expect("still pending");
     assert_eq!((later.started_at, later.polls), (job.started_at, 1));
@@ -64,7 +64,7 @@ async fn absence_from_the_directory_and_too_many_calls() {
     let mut refused = None;
     for _ in 0..50 {
         if let Err(failed) = bench.run("peppol_directory.search", &proximus()).await {
-            refused = Some(failed.lack.reason);
+            refused = Some(failed.details.reason);
             break;
         }
     }

@@ -13,7 +13,7 @@ async fn the_steps_of_one_flow_wait_their_turn_under_a_rate_limit() {
     let bench = Bench::with_policies("services:\n  ch_zefix: { rate_limit: 1/min }\n").await;
     for calls in [1, 1] {
         let failed = bench.run("ch_zefix.company", &swiss_re).await.expect_err("no room");
-        assert_eq!((failed.lack.reason, bench.calls("ch_zefix")), (Reason::RateLimited, calls));
+        assert_eq!((failed.details.reason, bench.calls("ch_zefix")), (Reason::RateLimited, calls));
     }
 }
 

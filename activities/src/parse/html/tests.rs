@@ -1,7 +1,7 @@
 use encoding_rs::{UTF_8, WINDOWS_1250};
 
 use super::*;
-use crate::classify::Class;
+use crate::spec::Class;
 
 fn page(body: &str) -> Page {
     Page::read(format!("<html><body>{body}</body></html>").as_bytes(), None, UTF_8).expect("a page")

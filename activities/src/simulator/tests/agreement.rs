@@ -8,7 +8,7 @@ use crate::simulator::upstreams::UPSTREAMS;
 async fn every_base_of_the_catalog_is_simulated_at_the_same_path() {
     let simulator = start().await;
     let path = |url: &str| url.splitn(4, '/').nth(3).unwrap_or("").to_owned();
-    for base in crate::catalog::sources().iter().flat_map(|source| source.bases) {
+    for base in crate::catalog::sources().iter().map(|source| &source.base) {
         let simulated = simulator.env().into_iter().find(|(name, _)| name == base.env);
         let url = simulated.unwrap_or_else(|| panic!("{} is not simulated", base.env)).1;
         assert_eq!(path(&url), path(base.default), "{}", base.env);

@@ -7,7 +7,7 @@ use std::{
 
 use serde_json::{Value, json};
 
-use crate::cache::sha256;
+use crate::editions::sha256;
 use crate::simulator::answer::Answer;
 use crate::simulator::fault::{Arg, Scenario};
 use crate::simulator::upstream::{BLANK, Call, Upstream, fixtures, get, post};

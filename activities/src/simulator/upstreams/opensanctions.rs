@@ -216,7 +216,7 @@ fn dataset(call: &Call) -> Option<Value> {
         entry[field] = json!(now);
     }
     if call.blank {
-        entry["resources"][0]["checksum"] = json!(crate::cache::sha1(NOBODY.as_bytes()));
+        entry["resources"][0]["checksum"] = json!(crate::editions::sha1(NOBODY.as_bytes()));
         entry["resources"][0]["size"] = json!(NOBODY.len());
     }
     if let Some(name) = call.captured.first() {

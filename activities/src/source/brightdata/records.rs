@@ -4,17 +4,14 @@
 use serde_json::Value;
 
 use crate::{
-    classify::{Scope, Trouble},
-    flow::Answer,
     model::{Address, Company, Facts, Officer, Standing, Status, Subject},
-    parse::{
-        json::{self, Node, lacks},
-        text::words,
-    },
+    parse::json::{self, Node, lacks},
+    parse::text::words,
+    spec::{Answer, Scope, SourceError},
 };
 
 /// Crunchbase.
-pub(super) fn organisations(body: &[u8], subject: &Subject) -> Result<Answer, Trouble> {
+pub(super) fn organisations(body: &[u8], subject: &Subject) -> Result<Answer, SourceError> {
     companies(body, subject, |record| {
         let closed = record.get("operating_status").text();
         let company = Company {
@@ -42,7 +39,7 @@ pub(super) fn organisations(body: &[u8], subject: &Subject) -> Result<Answer, Tr
 }
 
 /// LinkedIn, companies.
-pub(super) fn employers(body: &[u8], subject: &Subject) -> Result<Answer, Trouble> {
+pub(super) fn employers(body: &[u8], subject: &Subject) -> Result<Answer, SourceError> {
     companies(body, subject, |record| {
         let company = Company {
             name: record.get("name").text(),
@@ -62,7 +59,7 @@ pub(super) fn employers(body: &[u8], subject: &Subject) -> Result<Answer, Troubl
 }
 
 /// LinkedIn, persons: those who name the subject as their employer. Contacts, education and everything else stays there.
-pub(super) fn persons(body: &[u8], subject: &Subject) -> Result<Answer, Trouble> {
+pub(super) fn persons(body: &[u8], subject: &Subject) -> Result<Answer, SourceError> {
     let document = json::parse(body)?;
     let Records { found, failed } = records(&document)?;
     let mut officers = Vec::new();
@@ -91,7 +88,7 @@ pub(super) fn persons(body: &[u8], subject: &Subject) -> Result<Answer, Trouble>
         notes.push(format!("{strangers} profiles of the same names do not mention the company"));
     }
     if officers.is_empty() {
-        return Err(Trouble::not_found("has no profile of these persons that mentions the company"));
+        return Err(SourceError::not_found("has no profile of these persons that mentions the company"));
     }
     Ok(answer(Facts { officers, notes, ..Facts::default() }, failed))
 }
@@ -101,7 +98,7 @@ fn companies(
     body: &[u8],
     subject: &Subject,
     read: impl Fn(Node<'_>) -> (Company, [Option<String>; 3]),
-) -> Result<Answer, Trouble> {
+) -> Result<Answer, SourceError> {
     let document = json::parse(body)?;
     let Records { found, failed } = records(&document)?;
     let (mut companies, mut notes) = (Vec::new(), remarks(failed));
@@ -121,7 +118,7 @@ fn companies(
         companies.push(company);
     }
     if companies.is_empty() {
-        return Err(Trouble::not_found("has no profile of the company"));
+        return Err(SourceError::not_found("has no profile of the company"));
     }
     Ok(answer(Facts { companies, notes, ..Facts::default() }, failed))
 }
@@ -132,7 +129,7 @@ struct Records<'a> {
     failed: usize,
 }
 
-fn records(document: &Value) -> Result<Records<'_>, Trouble> {
+fn records(document: &Value) -> Result<Records<'_>, SourceError> {
     let records = document.as_array().ok_or_else(|| lacks("list of records"))?;
     let (mut found, mut failed, mut missing) = (Vec::new(), 0, 0);
     for record in records {
@@ -145,9 +142,9 @@ fn records(document: &Value) -> Result<Records<'_>, Trouble> {
         }
     }
     match (found.is_empty(), failed) {
-        (true, 0) if missing > 0 || records.is_empty() => Err(Trouble::not_found("has no such profile")),
+        (true, 0) if missing > 0 || records.is_empty() => Err(SourceError::not_found("has no such profile")),
         // Its own pages are fine: it could not read those of the site it was sent to.
-        (true, _) => Err(Trouble::unavailable("could not read the profile").of(Scope::Subject)),
+        (true, _) => Err(SourceError::unavailable("could not read the profile").of(Scope::Subject)),
         (false, _) => Ok(Records { found, failed }),
     }
 }
@@ -191,7 +188,7 @@ fn host(website: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{classify::Class, parse::torture::torture};
+    use crate::{parse::corruption::assert_survives_corruption, spec::Class};
 
     fn subject() -> Subject {
         let website = Some("www.equinor.com".to_owned());
@@ -223,8 +220,12 @@ mod tests {
         let facts = employers(&list(&[LINKEDIN]), &subject()).expect("a profile").facts;
         assert!(facts.notes.iter().any(|note| note.contains("23000 members")), "{:?}", facts.notes);
         assert!(!facts.notes.iter().any(|note| note.contains("namesake")));
-        torture("brightdata_enrichment.company", |body| organisations(body, &subject()), &list(&[CRUNCHBASE]));
-        torture("brightdata_social.company", |body| employers(body, &subject()), &list(&[LINKEDIN]));
+        assert_survives_corruption(
+            "brightdata_enrichment.company",
+            |body| organisations(body, &subject()),
+            &list(&[CRUNCHBASE]),
+        );
+        assert_survives_corruption("brightdata_social.company", |body| employers(body, &subject()), &list(&[LINKEDIN]));
     }
 
     #[test]
@@ -235,7 +236,7 @@ mod tests {
         assert_eq!((officer.role.as_deref(), officer.since.as_deref()), (Some("CEO"), Some("Nov 2020")));
         let text = serde_json::to_string(&facts).expect("serialises");
         assert!(!text.contains("University") && !text.contains("linkedin.com"), "{text}");
-        torture("brightdata_person.profiles", |body| persons(body, &subject()), &list(&[PERSON]));
+        assert_survives_corruption("brightdata_person.profiles", |body| persons(body, &subject()), &list(&[PERSON]));
 
         let stranger = r#"{"name":"Ola Eksempel","current_company":{"name":"Fjord Fiske AS"},"experience":[]}"#;
         let facts = persons(&list(&[PERSON, stranger]), &subject()).expect("a profile").facts;

@@ -8,16 +8,13 @@ use ring::digest::{Context, SHA1_FOR_LEGACY_USE_ONLY};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    cache::hex,
-    classify::Trouble,
-    client::Take,
+    editions::hex,
     model::{Hit, Subject},
-    parse::{
-        json::{self, Node},
-        stream::RECORD,
-        text,
-    },
+    parse::json::{self, Node},
+    parse::stream::RECORD,
+    parse::text,
     source::opensanctions::entry,
+    spec::{SourceError, Take},
 };
 
 /// What is kept of all lists together; a tenth is usual.
@@ -45,7 +42,7 @@ impl Line {
     ///
     /// # Errors
     /// If it is no entity.
-    fn of(entity: Node<'_>) -> Result<Option<Self>, Trouble> {
+    fn of(entity: Node<'_>) -> Result<Option<Self>, SourceError> {
         let Hit { id, name, schema, topics, datasets, .. } = entry(entity)?;
         let schema = schema.ok_or_else(|| json::lacks("schema"))?;
         let organisation = matches!(schema.as_str(), "Company" | "Organization" | "LegalEntity" | "PublicBody");
@@ -75,11 +72,15 @@ struct Lines {
 }
 
 impl Lines {
-    fn take(&mut self, chunk: &[u8], mut each: impl FnMut(&[u8]) -> Result<(), Trouble>) -> Result<(), Trouble> {
+    fn take(
+        &mut self,
+        chunk: &[u8],
+        mut each: impl FnMut(&[u8]) -> Result<(), SourceError>,
+    ) -> Result<(), SourceError> {
         self.left = self
             .left
             .checked_sub(chunk.len() as u64)
-            .ok_or_else(|| Trouble::bad_shape("sent a file larger than it announces"))?;
+            .ok_or_else(|| SourceError::bad_shape("sent a file larger than it announces"))?;
         let mut chunk = chunk;
         while let Some(end) = chunk.iter().position(|byte| *byte == b'\n') {
             self.grow(&chunk[..end])?;
@@ -89,9 +90,9 @@ impl Lines {
         self.grow(chunk)
     }
 
-    fn grow(&mut self, part: &[u8]) -> Result<(), Trouble> {
+    fn grow(&mut self, part: &[u8]) -> Result<(), SourceError> {
         if (self.rest.len() + part.len()) as u64 > RECORD {
-            return Err(Trouble::bad_shape("sent a line without an end"));
+            return Err(SourceError::bad_shape("sent a line without an end"));
         }
         self.rest.extend_from_slice(part);
         Ok(())
@@ -113,7 +114,7 @@ struct Kept {
 }
 
 impl Kept {
-    fn add(&mut self, line: &[u8]) -> Result<(), Trouble> {
+    fn add(&mut self, line: &[u8]) -> Result<(), SourceError> {
         if line.iter().all(u8::is_ascii_whitespace) {
             return Ok(());
         }
@@ -125,7 +126,7 @@ impl Kept {
         }
         write(&mut self.bytes, &line);
         if self.bytes.len() > KEPT {
-            return Err(Trouble::bad_shape("lists more than it can"));
+            return Err(SourceError::bad_shape("lists more than it can"));
         }
         Ok(())
     }
@@ -146,9 +147,9 @@ impl Condenser {
     }
 
     /// What is kept, if the file was whole.
-    pub(super) fn finish(&mut self, sha1: &str) -> Result<Vec<u8>, Trouble> {
+    pub(super) fn finish(&mut self, sha1: &str) -> Result<Vec<u8>, SourceError> {
         if hex(self.sha1.clone().finish().as_ref()) != sha1 {
-            return Err(Trouble::bad_shape("sent a file that does not match its checksum"));
+            return Err(SourceError::bad_shape("sent a file that does not match its checksum"));
         }
         self.kept.add(&std::mem::take(&mut self.lines.rest))?;
         if self.kept.entities == 0 {
@@ -159,7 +160,7 @@ impl Condenser {
 }
 
 impl Take for Condenser {
-    fn take(&mut self, chunk: &[u8]) -> Result<(), Trouble> {
+    fn take(&mut self, chunk: &[u8]) -> Result<(), SourceError> {
         self.sha1.update(chunk);
         self.lines.take(chunk, |line| self.kept.add(line))
     }
@@ -180,7 +181,7 @@ impl Change {
         matches!(self, Self::Remove(_))
     }
 
-    fn read(line: &[u8]) -> Result<Self, Trouble> {
+    fn read(line: &[u8]) -> Result<Self, SourceError> {
         let document = json::parse(line)?;
         let root = Node::root(&document);
         let entity = root.require("entity")?;
@@ -207,7 +208,7 @@ impl Changes {
     }
 
     /// All of them, once the file has ended.
-    pub(super) fn finish(&mut self) -> Result<Vec<Change>, Trouble> {
+    pub(super) fn finish(&mut self) -> Result<Vec<Change>, SourceError> {
         let last = std::mem::take(&mut self.lines.rest);
         if !last.iter().all(u8::is_ascii_whitespace) {
             self.read.push(Change::read(&last)?);
@@ -217,7 +218,7 @@ impl Changes {
 }
 
 impl Take for Changes {
-    fn take(&mut self, chunk: &[u8]) -> Result<(), Trouble> {
+    fn take(&mut self, chunk: &[u8]) -> Result<(), SourceError> {
         self.lines.take(chunk, |line| {
             if !line.iter().all(u8::is_ascii_whitespace) {
                 self.read.push(Change::read(line)?);
@@ -227,8 +228,8 @@ impl Take for Changes {
     }
 }
 
-fn lines(kept: &[u8]) -> impl Iterator<Item = Result<Line, Trouble>> {
-    let broken = |_| Trouble::bad_shape("left a copy that cannot be read");
+fn lines(kept: &[u8]) -> impl Iterator<Item = Result<Line, SourceError>> {
+    let broken = |_| SourceError::bad_shape("left a copy that cannot be read");
     let lines = kept.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
     lines.map(move |line| serde_json::from_slice(line).map_err(broken))
 }
@@ -237,7 +238,7 @@ fn lines(kept: &[u8]) -> impl Iterator<Item = Result<Line, Trouble>> {
 ///
 /// # Errors
 /// If it does not read.
-pub(super) fn apply(kept: &[u8], changes: Vec<Change>) -> Result<Vec<u8>, Trouble> {
+pub(super) fn apply(kept: &[u8], changes: Vec<Change>) -> Result<Vec<u8>, SourceError> {
     let mut listed: BTreeMap<String, Line> = BTreeMap::new();
     for line in lines(kept) {
         let line = line?;
@@ -321,7 +322,7 @@ fn best(mut hits: Vec<Hit>) -> Vec<Hit> {
 ///
 /// # Errors
 /// If the copy does not read: a gap is not a clear screening.
-pub(super) fn search(kept: &[u8], likeness: &Likeness) -> Result<Vec<Hit>, Trouble> {
+pub(super) fn search(kept: &[u8], likeness: &Likeness) -> Result<Vec<Hit>, SourceError> {
     let mut hits = Vec::new();
     for line in lines(kept) {
         hits.extend(likeness.hit(&line?));
@@ -341,12 +342,12 @@ pub(super) fn among(changes: &[Change], likeness: &Likeness) -> Vec<Hit> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{cache::sha1, classify::Class};
+    use crate::{editions::sha1, spec::Class};
 
     const FEED: &[u8] = include_bytes!("../../../fixtures/opensanctions_feed/files/entities.ftm.json");
     const DELTA: &[u8] = include_bytes!("../../../fixtures/opensanctions_feed/files/entities.delta.json");
 
-    fn condensed(feed: &[u8], piece: usize) -> Result<Vec<u8>, Trouble> {
+    fn condensed(feed: &[u8], piece: usize) -> Result<Vec<u8>, SourceError> {
         let mut condenser = Condenser::new(feed.len() as u64);
         feed.chunks(piece).try_for_each(|chunk| condenser.take(chunk))?;
         condenser.finish(&sha1(feed))

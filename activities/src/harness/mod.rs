@@ -4,19 +4,21 @@
 //! runs from its first request to its answer on any bytes at all. The suite mangles what healthy upstreams say, the fuzzer
 //! makes things up; neither has to be told when a source is added.
 
-use circuit_registry::{BreakersConfig, CircuitRegistry};
+use circuit_registry::{BreakersConfig, CallError, CircuitRegistry};
 
 use crate::{
-    cache::Files,
-    catalog::{self, Entry, Source},
-    client::{Client, Reply, Script, Settings, guard::Names},
-    flow::{Answer, Flow, Session, Stop},
-    model::{Ask, Subject},
+    catalog,
+    client::{Client, Script},
+    editions::EditionCache,
+    flow::{Guarded, Means},
+    guard::Names,
+    model::{Query, Subject},
+    spec::{Answer, Entry, Flow, Reply, Session, Settings, Source, SourceError},
 };
 
-/// A way to an answer: an operation by its own source, or by one that stands in.
+/// A route to an answer: an operation by its own source, or by one that stands in.
 #[derive(Debug, Clone, Copy)]
-pub struct Way {
+pub struct Route {
     /// The operation.
     pub entry: Entry,
     /// The source, or the stand-in as the finding's `via` names it.
@@ -27,18 +29,18 @@ pub struct Way {
     pub flow: Flow,
 }
 
-/// All ways of the catalog.
-pub fn ways() -> impl Iterator<Item = Way> {
+/// All routes of the catalog.
+pub fn routes() -> impl Iterator<Item = Route> {
     catalog::operations().iter().flat_map(|&entry| {
-        let own = Way { entry, by: entry.source.name, source: entry.source, flow: entry.operation.flow };
+        let own = Route { entry, by: entry.source.name, source: entry.source, flow: entry.operation.flow };
         let others = entry.operation.fallbacks.iter();
         let others =
-            others.map(move |fallback| Way { entry, by: fallback.via, source: fallback.source, flow: fallback.flow });
+            others.map(move |fallback| Route { entry, by: fallback.via, source: fallback.source, flow: fallback.flow });
         std::iter::once(own).chain(others)
     })
 }
 
-impl Way {
+impl Route {
     /// As in `vies.check by vatsense`.
     #[must_use]
     pub fn name(&self) -> String {
@@ -46,7 +48,7 @@ impl Way {
     }
 }
 
-/// Companies of many countries, of which nearly everything is known. Each way can be asked about one of them, and the
+/// Companies of many countries, of which nearly everything is known. Each route can be asked about one of them, and the
 /// simulator has an answer.
 #[must_use]
 pub fn companies() -> Vec<Subject> {
@@ -88,14 +90,14 @@ const COMPANIES: &[(&str, &str, &str, &str, &str)] = &[
 
 /// Where flows are rehearsed. Its breakers never open, so that one failure does not hide what the next answer would do.
 #[derive(Debug, Clone)]
-pub struct Stage {
+pub struct Harness {
     registry: CircuitRegistry,
     client: Client,
     script: Script,
 }
 
-impl Stage {
-    /// A stage with a value for every credential, since all doors are open.
+impl Harness {
+    /// A harness with a value for every credential, since all doors are open.
     ///
     /// # Errors
     /// If a client cannot be set up on this machine.
@@ -107,35 +109,45 @@ impl Stage {
         Ok(Self { registry, client, script })
     }
 
-    /// The companies that a way asks somebody about. About others it knows the answer without asking.
-    pub async fn asked_about(&self, way: &Way) -> Vec<Ask> {
+    /// The companies that a route asks somebody about. About others it knows the answer without asking.
+    pub async fn asked_about(&self, route: &Route) -> Vec<Query> {
         let mut asked = Vec::new();
-        for ask in companies().into_iter().map(Ask::from) {
+        for query in companies().into_iter().map(Query::from) {
             // What comes of it is of no interest here, only that a request was made.
-            let _ = self.play(way, &ask, Vec::new()).await;
+            let _ = self.play(route, &query, Vec::new()).await;
             if self.script.asked() > 0 {
-                asked.push(ask);
+                asked.push(query);
             }
         }
         asked
     }
 
-    /// Goes one way with these answers.
+    /// Goes one route with these answers.
     ///
     /// # Errors
     /// As the flow.
-    pub async fn play(&self, way: &Way, ask: &Ask, replies: Vec<Reply>) -> Result<Answer, Stop> {
+    pub async fn play(
+        &self,
+        route: &Route,
+        query: &Query,
+        replies: Vec<Reply>,
+    ) -> Result<Answer, CallError<SourceError>> {
         self.script.play(replies);
         let client = self.client.clone().scripted(self.script.clone());
-        follow(&self.registry, &client, way, ask).await
+        follow(&self.registry, &client, route, query).await
     }
 }
 
-async fn follow(registry: &CircuitRegistry, client: &Client, way: &Way, ask: &Ask) -> Result<Answer, Stop> {
-    let Entry { source, operation } = way.entry;
-    let files = Files::new(None); // nobody has kept anything yet
-    let own = Session::new(registry, client, &files, source, operation, ask);
-    own.with(way.source).follow(&way.flow).await
+async fn follow(
+    registry: &CircuitRegistry,
+    client: &Client,
+    route: &Route,
+    query: &Query,
+) -> Result<Answer, CallError<SourceError>> {
+    let editions = EditionCache::new(None); // nothing has been kept yet
+    let means = Means { registry, client, editions: &editions, keeper: None };
+    let guarded = Guarded::new(means, route.source, route.entry.operation, query);
+    Session::new(&guarded).follow(&route.flow).await
 }
 
 #[cfg(test)]

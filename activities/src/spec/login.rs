@@ -11,11 +11,7 @@ use circuit_registry::CallError;
 use secrecy::{ExposeSecret, SecretString};
 use tokio::sync::Mutex;
 
-use super::{Session, Stop};
-use crate::{
-    classify::{Class, Trouble},
-    client::{Reply, Request, Settings},
-};
+use super::{Class, Reply, Request, Session, Settings, SourceError};
 
 /// How to get a token. The rules of its source hand a 401 on, so that it is told apart from other refusals.
 #[derive(Debug, Clone, Copy)]
@@ -23,7 +19,7 @@ pub struct LogIn {
     /// What to send.
     pub request: fn(&Settings) -> Request,
     /// Where the token is in the answer.
-    pub token: fn(&[u8]) -> Result<SecretString, Trouble>,
+    pub token: fn(&[u8]) -> Result<SecretString, SourceError>,
 }
 
 /// The tokens of a process, by source.
@@ -35,12 +31,12 @@ impl Session<'_> {
     ///
     /// # Errors
     /// As [`Session::ask`], for the log-in or the question.
-    pub async fn ask_as<T>(
+    pub async fn ask_as<T: Send>(
         &self,
         login: &LogIn,
         request: Request,
-        read: impl Fn(&Reply) -> Result<T, Trouble>,
-    ) -> Result<T, Stop> {
+        read: impl Fn(&Reply) -> Result<T, SourceError> + Send + Sync,
+    ) -> Result<T, CallError<SourceError>> {
         let worn_or = |reply: &Reply| if reply.status == 401 { Ok(None) } else { read(reply).map(Some) };
         let token = self.token(login, None).await?;
         if let Some(answer) = self.ask(request.clone().token(token.clone()), &worn_or).await? {
@@ -52,8 +48,8 @@ impl Session<'_> {
     }
 
     /// The token that is kept, unless it is the worn one; else a new one. Held while it logs in, so that many log in once.
-    async fn token(&self, login: &LogIn, worn: Option<&SecretString>) -> Result<SecretString, Stop> {
-        let mut tokens = self.client().tokens().0.lock().await;
+    async fn token(&self, login: &LogIn, worn: Option<&SecretString>) -> Result<SecretString, CallError<SourceError>> {
+        let mut tokens = self.tokens().0.lock().await;
         let name = self.source_name();
         let fresh = |token: &&SecretString| worn.is_none_or(|worn| worn.expose_secret() != token.expose_secret());
         if let Some(token) = tokens.get(name).filter(fresh) {
@@ -61,13 +57,13 @@ impl Session<'_> {
         }
         tokens.remove(name);
         let given = |reply: &Reply| if reply.status == 401 { Ok(None) } else { (login.token)(&reply.body).map(Some) };
-        let token = self.ask((login.request)(self.client().settings()), given).await?;
+        let token = self.ask((login.request)(self.settings()), given).await?;
         let token = token.ok_or_else(|| refused("does not accept the user name and password"))?;
         tokens.insert(name, token.clone());
         Ok(token)
     }
 }
 
-fn refused(reason: &str) -> Stop {
-    CallError::Upstream(Trouble::new(Class::Denied, reason))
+fn refused(reason: &str) -> CallError<SourceError> {
+    CallError::Upstream(SourceError::new(Class::Denied, reason))
 }

@@ -12,45 +12,44 @@ use super::{
     scenarios::{ALZA, NOKIA, PROXIMUS, Row, described},
 };
 use crate::{
-    catalog::{self, Entry},
-    classify::Class,
-    flow::Fallback,
-    model::{Ask, Status, Subject},
+    catalog::{self},
+    model::{Query, Status, Subject},
+    spec::{Class, Entry, Fallback},
 };
 
 use Class::Unavailable;
 use Heard::{Failure, Nothing, Stay};
-use Outcome::{Instead, Lack};
+use Outcome::{Instead, Unanswered};
 
 /// Stand-in, scenario, operation, whom it is about, outcome, what the stand-in's breaker heard.
 #[rustfmt::skip]
 pub(super) const ROWS: &[Row] = &[
     // The member state is the same on both ways to it; what concerns the way itself is an outage of the way.
-    ("vies_soap", "ms_unavailable:BE", "vies.check", PROXIMUS, Lack(Unavailable), Nothing),
+    ("vies_soap", "ms_unavailable:BE", "vies.check", PROXIMUS, Unanswered(Unavailable), Nothing),
     ("vies_soap", "ms_unavailable:DE", "vies.check", PROXIMUS, Instead("vies_soap"), Nothing),
-    ("vies_soap", "soap_fault:MS_UNAVAILABLE", "vies.check", PROXIMUS, Lack(Unavailable), Nothing),
-    ("vies_soap", "soap_fault:SERVICE_UNAVAILABLE", "vies.check", PROXIMUS, Lack(Unavailable), Failure),
-    ("vies_soap", "soap_fault_500:SERVICE_UNAVAILABLE", "vies.check", PROXIMUS, Lack(Unavailable), Failure),
-    ("vies_soap", "soap_fault_500:SOMETHING_NEW", "vies.check", PROXIMUS, Lack(Unavailable), Nothing),
-    ("vies_soap", "soap_fault:IP_BLOCKED", "vies.check", PROXIMUS, Lack(Unavailable), Stay),
-    ("vatsense", "412", "vies.check", NOKIA, Lack(Unavailable), Failure),
+    ("vies_soap", "soap_fault:MS_UNAVAILABLE", "vies.check", PROXIMUS, Unanswered(Unavailable), Nothing),
+    ("vies_soap", "soap_fault:SERVICE_UNAVAILABLE", "vies.check", PROXIMUS, Unanswered(Unavailable), Failure),
+    ("vies_soap", "soap_fault_500:SERVICE_UNAVAILABLE", "vies.check", PROXIMUS, Unanswered(Unavailable), Failure),
+    ("vies_soap", "soap_fault_500:SOMETHING_NEW", "vies.check", PROXIMUS, Unanswered(Unavailable), Nothing),
+    ("vies_soap", "soap_fault:IP_BLOCKED", "vies.check", PROXIMUS, Unanswered(Unavailable), Stay),
+    ("vatsense", "412", "vies.check", NOKIA, Unanswered(Unavailable), Failure),
     ("nbb_official", "silent_empty:2", "nbb.deposits", PROXIMUS, Instead("nbb_official"), Nothing),
     ("nbb_official", "silent_empty:2", "nbb.accounts", PROXIMUS, Instead("nbb_official"), Nothing),
     // "There is a record: yes or no" needs the base entry alone.
     ("cz_ares", "vr_down", "cz_isir.insolvency", ALZA, Instead("cz_ares"), Nothing),
-    ("cz_ares", "moved", "cz_isir.insolvency", ALZA, Lack(Unavailable), Nothing),
-    ("cz_ares", "moved", "vies.check", ALZA, Lack(Unavailable), Nothing),
+    ("cz_ares", "moved", "cz_isir.insolvency", ALZA, Unanswered(Unavailable), Nothing),
+    ("cz_ares", "moved", "vies.check", ALZA, Unanswered(Unavailable), Nothing),
     ("opensanctions_feed", "stale_index", "opensanctions.match", NOKIA, Instead("opensanctions_feed"), Nothing),
-    ("opensanctions_feed", "checksum_mismatch", "opensanctions.match", NOKIA, Lack(Unavailable), Failure),
+    ("opensanctions_feed", "checksum_mismatch", "opensanctions.match", NOKIA, Unanswered(Unavailable), Failure),
 ];
 
 /// What comes of one attempt while the source is down, and what the stand-in's breaker made of it.
-async fn observe(bench: &Bench, entry: Entry, by: &Fallback, ask: &Ask, patience: Duration) -> (Outcome, Heard) {
+async fn observe(bench: &Bench, entry: Entry, by: &Fallback, ask: &Query, patience: Duration) -> (Outcome, Heard) {
     let context = CallContext::attempt(1).with_deadline(Instant::now() + patience);
     let outcome = match context.scope(bench.activities.investigate(entry, ask, ONLY, None)).await {
         Ok(finding) if finding.via.as_deref() == Some(by.via) => Instead(by.via),
         Ok(finding) => Outcome::Found(finding.status),
-        Err(failed) => Lack(failed.lack.class.unwrap_or(Class::Ok)),
+        Err(failed) => Unanswered(failed.details.class.unwrap_or(Class::Ok)),
     };
     (outcome, heard(&bench.registry.breaker(by.source.breaker).view()))
 }
@@ -93,7 +92,7 @@ async fn every_stand_in_with_every_fault() {
     let mut wrong = Vec::new();
     for (entry, by) in pairs() {
         let name = entry.operation.name;
-        let ask = Ask::from(known_to_both(entry, by));
+        let ask = Query::from(known_to_both(entry, by));
         leave_alone(&bench, entry, by).await;
         for (fault, ..) in FAULTS {
             bench.forget();
@@ -104,7 +103,7 @@ async fn every_stand_in_with_every_fault() {
             let outcome = match outcome {
                 // A stand-in that knows nobody proves nothing about a register that is down.
                 Outcome::Found(Status::Complete | Status::Partial) => Instead(by.via),
-                _ => Lack(Unavailable),
+                _ => Unanswered(Unavailable),
             };
             if got != (outcome, heard) {
                 wrong.push(format!("{name} by {} with {fault}: {got:?}, expected {:?}", by.via, (outcome, heard)));
@@ -125,7 +124,7 @@ async fn every_scenario_of_every_stand_in() {
         bench.forget();
         leave_alone(&bench, entry, by).await;
         bench.fault(upstream, fault).await;
-        let got = observe(&bench, entry, by, &Ask::from(described(*about)), Duration::from_secs(60)).await;
+        let got = observe(&bench, entry, by, &Query::from(described(*about)), Duration::from_secs(60)).await;
         if got != (*outcome, *heard) {
             wrong.push(format!("{operation} by {upstream} with {fault}: {got:?}, expected {:?}", (outcome, heard)));
         }
@@ -136,7 +135,7 @@ async fn every_scenario_of_every_stand_in() {
 
 #[test]
 fn every_stand_in_stands_in_for_somebody() {
-    for source in catalog::stand_ins() {
+    for source in catalog::fallbacks() {
         assert!(pairs().any(|(_, by)| by.source.name == source.name), "{}", source.name);
     }
 }

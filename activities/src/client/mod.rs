@@ -5,10 +5,6 @@
 //! public internet may not stand for an address inside of ours, and what goes wrong is told without the address, which may
 //! contain a name or a key.
 
-pub mod guard;
-mod reply;
-mod request;
-mod settings;
 mod wire;
 
 use std::{sync::Arc, time::Duration};
@@ -17,14 +13,10 @@ use reqwest::{Url, header, redirect};
 use secrecy::ExposeSecret;
 
 use crate::{
-    catalog::{Auth, Base, Source},
-    classify::{Class, Trouble},
-    flow::Tokens,
+    guard,
+    spec::{Auth, Base, Class, Reply, Request, Settings, Source, SourceError, Tokens},
 };
 
-pub use reply::Reply;
-pub use request::{Request, Take};
-pub use settings::{CACHE, CONTACT, Settings, SettingsError};
 pub use wire::Script;
 use wire::Wire;
 
@@ -142,7 +134,7 @@ impl Client {
     ///
     /// # Errors
     /// If there is no whole answer: no connection, no answer in time, or one that breaks off or exceeds the limit.
-    pub async fn send(&self, source: &Source, request: Request) -> Result<Reply, Trouble> {
+    pub async fn send(&self, source: &Source, request: Request) -> Result<Reply, SourceError> {
         if let Wire::Script(script) = &self.wire {
             let reply = script.next(request.limit)?;
             let sink = request.sink.filter(|_| reply.is_success());
@@ -181,11 +173,11 @@ impl Client {
         };
         match tokio::time::timeout(within, work).await {
             Ok(outcome) => outcome,
-            Err(_) => Err(Trouble::new(Class::Timeout, format!("did not answer within {} s", within.as_secs()))),
+            Err(_) => Err(SourceError::new(Class::Timeout, format!("did not answer within {} s", within.as_secs()))),
         }
     }
 
-    fn prepare(&self, source: &Source, request: Request) -> Result<reqwest::RequestBuilder, Trouble> {
+    fn prepare(&self, source: &Source, request: Request) -> Result<reqwest::RequestBuilder, SourceError> {
         let Target { mut url, client, own } = self.target(source, &request)?;
         if let Auth::Query { name, env } = source.auth
             && let Some(key) = self.settings.credential(env).filter(|_| own)
@@ -210,11 +202,10 @@ impl Client {
     }
 
     /// A link to one of the source's own addresses is as good as that address, any other must lead to the public internet.
-    fn target(&self, source: &Source, request: &Request) -> Result<Target<'_>, Trouble> {
+    fn target(&self, source: &Source, request: &Request) -> Result<Target<'_>, SourceError> {
         let (url, base) = match &request.link {
             None => {
-                let base = source.bases.get(request.base);
-                let base = base.ok_or_else(|| Trouble::bad_shape("has no such base address"))?;
+                let base = &source.base;
                 (request.url(self.settings.base(base)).ok_or_else(|| unusable(base.env))?, base)
             }
             Some(link) => {
@@ -223,12 +214,12 @@ impl Client {
                     let base = Url::parse(self.settings.base(base)).ok();
                     base.zip(linked.as_ref()).is_some_and(|(base, link)| origin(&base) == origin(link))
                 };
-                match (linked.as_ref(), source.bases.iter().find(leads_to)) {
+                match (linked.as_ref(), Some(&source.base).filter(leads_to)) {
                     (Some(url), Some(base)) => (url.clone(), base),
                     _ => {
                         let url = guard::admit(link);
                         let url =
-                            url.map_err(|why| Trouble::bad_shape(format!("names an address that {why}")).unsent())?;
+                            url.map_err(|why| SourceError::bad_shape(format!("names an address that {why}")).unsent())?;
                         return Ok(Target { url, client: &self.outside, own: false });
                     }
                 }
@@ -274,16 +265,16 @@ fn origin(url: &Url) -> (&str, Option<&str>, Option<u16>) {
     (url.scheme(), url.host_str(), url.port_or_known_default())
 }
 
-fn too_long(limit: usize) -> Trouble {
-    Trouble::bad_shape(format!("answered more than {} MB", limit / 1_000_000))
+fn too_long(limit: usize) -> SourceError {
+    SourceError::bad_shape(format!("answered more than {} MB", limit / 1_000_000))
 }
 
-fn unusable(env: &str) -> Trouble {
-    Trouble::bad_shape(format!("has an unusable address: check {env}")).unsent()
+fn unusable(env: &str) -> SourceError {
+    SourceError::bad_shape(format!("has an unusable address: check {env}")).unsent()
 }
 
 /// Why there is no whole answer. The error's own text contains the address, so only its innermost cause is told.
-fn lost(error: &reqwest::Error) -> Trouble {
+fn lost(error: &reqwest::Error) -> SourceError {
     let mut cause: &dyn std::error::Error = error;
     while let Some(inner) = cause.source() {
         cause = inner;
@@ -296,13 +287,13 @@ fn lost(error: &reqwest::Error) -> Trouble {
         }
     };
     if error.is_timeout() && !error.is_connect() {
-        Trouble::new(Class::Timeout, "did not answer in time")
+        SourceError::new(Class::Timeout, "did not answer in time")
     } else if error.is_connect() {
-        Trouble::unavailable(told("cannot be reached")).unsent()
+        SourceError::unavailable(told("cannot be reached")).unsent()
     } else if error.is_builder() {
-        Trouble::bad_shape("was asked in a way that HTTP cannot express").unsent()
+        SourceError::bad_shape("was asked in a way that HTTP cannot express").unsent()
     } else {
-        Trouble::unavailable(told("broke off its answer"))
+        SourceError::unavailable(told("broke off its answer"))
     }
 }
 

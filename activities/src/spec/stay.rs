@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use jiff::{Span, Timestamp, fmt::rfc2822, tz::TimeZone};
+use jiff::{Span, Timestamp, tz::TimeZone};
 use serde::Serialize;
 
 /// How long a throttle lasts, where the answer itself does not say.
@@ -56,49 +56,12 @@ fn until(
     Duration::try_from(end.duration_since(now)).ok()
 }
 
-/// `Retry-After`: seconds, or a date. A date is taken relative to the answer's own `Date`, so that a wrong clock on
-/// either side does not matter; one in the past means "now".
-#[must_use]
-pub fn retry_after(value: &str, date: Option<&str>, now: Timestamp) -> Option<Duration> {
-    let value = value.trim();
-    if let Ok(seconds) = value.parse::<u64>() {
-        return Some(Duration::from_secs(seconds));
-    }
-    let at = http_date(value)?;
-    let from = date.and_then(http_date).unwrap_or(now);
-    Some(Duration::try_from(at.duration_since(from)).unwrap_or(Duration::ZERO))
-}
-
-fn http_date(text: &str) -> Option<Timestamp> {
-    rfc2822::DateTimeParser::new().parse_timestamp(text.trim()).ok()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn at(text: &str) -> Timestamp {
         text.parse().expect(text)
-    }
-
-    #[test]
-    fn retry_after_is_seconds_or_a_date() {
-        let now = at("2026-11-30T02:00:00Z");
-        let date = "Mon, 30 Nov 2026 02:05:00 GMT";
-        let cases = [
-            ("120", None, Some(120)),
-            (" 0 ", None, Some(0)),
-            (date, None, Some(300)),
-            (date, Some("Mon, 30 Nov 2026 02:04:00 GMT"), Some(60)),
-            ("Mon, 30 Nov 2026 01:00:00 GMT", None, Some(0)),
-            ("soon", None, None),
-            ("-5", None, None),
-            ("1.5", None, None),
-            ("", None, None),
-        ];
-        for (value, date, seconds) in cases {
-            assert_eq!(retry_after(value, date, now), seconds.map(Duration::from_secs), "{value:?}");
-        }
     }
 
     #[test]

@@ -8,9 +8,8 @@ use serde_json::{Value, json};
 
 use super::xml::{self, Element};
 use crate::{
-    classify::{Class, Trouble},
-    flow::{Answer, Parse},
     model::Status,
+    spec::{Answer, Class, Parse, SourceError},
 };
 
 /// One way of spoiling an answer.
@@ -29,7 +28,7 @@ pub(crate) enum Harm {
 }
 
 /// Puts a parser through it, beginning from a body that it reads.
-pub(crate) fn torture(name: &str, parse: Parse, body: &[u8]) {
+pub(crate) fn assert_survives_corruption(name: &str, parse: Parse, body: &[u8]) {
     let whole = parse(body).unwrap_or_else(|trouble| panic!("{name}: the fixture itself does not read: {trouble}"));
     for (harm, body) in harmed(body, usize::MAX).chain(nonsense()) {
         if let Some(objection) = objection(&whole, harm, &parse(&body)) {
@@ -39,7 +38,7 @@ pub(crate) fn torture(name: &str, parse: Parse, body: &[u8]) {
 }
 
 /// What is wrong with what was read of a spoilt body, beside what its whole was read as.
-pub(crate) fn objection(whole: &Answer, harm: Harm, read: &Result<Answer, Trouble>) -> Option<String> {
+pub(crate) fn objection(whole: &Answer, harm: Harm, read: &Result<Answer, SourceError>) -> Option<String> {
     match read {
         Ok(answer) if harm == Harm::Cut && answer.status == Status::Complete => {
             Some(format!("cut short it is {answer:?}"))

@@ -15,18 +15,18 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::{
-    catalog::{Auth, Base, Countries, Credential, Need, Operation, Probe, Source},
-    classify::{Class, Rule, Scope, Stay, Trouble, on},
-    client::{Reply, Request},
-    flow::{Answer, Flow, Session, Stop},
     model::{Job, Subject},
     parse::json::{self as reader, Node, lacks},
+    spec::{
+        Answer, Auth, Base, Class, Countries, Credential, Flow, Need, Operation, Probe, Reply, Request, Rule, Scope,
+        Session, Source, SourceError, Stay, on,
+    },
 };
 
 /// One token, one bill: what suspends one suspends all.
 const ACCOUNT: &[&str] = &["brightdata_enrichment", "brightdata_social", "brightdata_person"];
 
-/// Trouble of the account is for a person to mend; asking again in an hour costs nothing.
+/// SourceError of the account is for a person to mend; asking again in an hour costs nothing.
 const MENDED: Stay = Stay::Seconds(3600);
 
 static RULES: [Rule; 7] = [
@@ -45,7 +45,7 @@ static RULES: [Rule; 7] = [
 pub static ENRICHMENT: Source = row(
     "brightdata_enrichment",
     "Bright Data, company profiles of Crunchbase",
-    &[Base { env: "BRIGHTDATA_ENRICHMENT_BASE_URL", default: "https://api.brightdata.com" }],
+    Base { env: "BRIGHTDATA_ENRICHMENT_BASE_URL", default: "https://api.brightdata.com" },
     &[Operation {
         name: "brightdata_enrichment.company",
         answers: "how Crunchbase describes the company: business, size, founding, ownership",
@@ -59,7 +59,7 @@ pub static ENRICHMENT: Source = row(
 pub static SOCIAL: Source = row(
     "brightdata_social",
     "Bright Data, company profiles of LinkedIn",
-    &[Base { env: "BRIGHTDATA_SOCIAL_BASE_URL", default: "https://api.brightdata.com" }],
+    Base { env: "BRIGHTDATA_SOCIAL_BASE_URL", default: "https://api.brightdata.com" },
     &[Operation {
         name: "brightdata_social.company",
         answers: "how the company presents itself on LinkedIn, and how many work there by their own account",
@@ -73,7 +73,7 @@ pub static SOCIAL: Source = row(
 pub static PERSON: Source = row(
     "brightdata_person",
     "Bright Data, profiles of persons on LinkedIn",
-    &[Base { env: "BRIGHTDATA_PERSON_BASE_URL", default: "https://api.brightdata.com" }],
+    Base { env: "BRIGHTDATA_PERSON_BASE_URL", default: "https://api.brightdata.com" },
     &[Operation {
         name: "brightdata_person.profiles",
         answers: "whether those who act for the company say so themselves",
@@ -85,17 +85,12 @@ pub static PERSON: Source = row(
 
 const BILLED: Operation = Operation { countries: Countries::Any, billed: true, ..Operation::BLANK };
 
-const fn row(
-    name: &'static str,
-    title: &'static str,
-    bases: &'static [Base],
-    operations: &'static [Operation],
-) -> Source {
+const fn row(name: &'static str, title: &'static str, base: Base, operations: &'static [Operation]) -> Source {
     Source {
         name,
         title,
         breaker: name,
-        bases,
+        base,
         credentials: &[Credential {
             any_of: &["BRIGHTDATA_API_TOKEN"],
             obtain: "create an API token at https://brightdata.com/cp/setting/users",
@@ -120,7 +115,7 @@ struct Dataset {
     /// What to look for; empty if the subject offers nothing.
     inputs: fn(&Subject) -> Vec<Value>,
     /// How to read the records about a subject.
-    read: fn(&[u8], &Subject) -> Result<Answer, Trouble>,
+    read: fn(&[u8], &Subject) -> Result<Answer, SourceError>,
 }
 
 static CRUNCHBASE: Dataset = Dataset {
@@ -154,14 +149,17 @@ const RECORDS_PER_INPUT: &str = "3";
 const FAILED: &str = "could not do the job";
 
 /// Starts the job, unless there is one already, and looks whether it is done.
-fn run<'a>(session: &'a Session<'_>, dataset: &'static Dataset) -> BoxFuture<'a, Result<Answer, Stop>> {
+fn run<'a>(
+    session: &'a Session<'_>,
+    dataset: &'static Dataset,
+) -> BoxFuture<'a, Result<Answer, CallError<SourceError>>> {
     Box::pin(async move {
         if let Some(job) = session.job() {
             return look(session, dataset, job.clone()).await.map_err(free);
         }
         let inputs = (dataset.inputs)(session.subject());
         if inputs.is_empty() {
-            return Err(CallError::Upstream(Trouble::business("has nothing to look for")));
+            return Err(CallError::Upstream(SourceError::business("has nothing to look for")));
         }
         let request = Request::post("/datasets/v3/trigger", &Value::Array(inputs))
             .query("dataset_id", dataset.id)
@@ -180,13 +178,13 @@ fn run<'a>(session: &'a Session<'_>, dataset: &'static Dataset) -> BoxFuture<'a,
     })
 }
 
-fn started(reply: &Reply) -> Result<String, Trouble> {
+fn started(reply: &Reply) -> Result<String, SourceError> {
     let document = reader::parse(&reply.body)?;
     Node::root(&document).require_text("snapshot_id")
 }
 
 /// Looks at a job once, and fetches its result if there is one.
-async fn look(session: &Session<'_>, dataset: &'static Dataset, job: Job) -> Result<Answer, Stop> {
+async fn look(session: &Session<'_>, dataset: &'static Dataset, job: Job) -> Result<Answer, CallError<SourceError>> {
     let progress = Request::get("/datasets/v3/progress").segment(&*job.id);
     if !session.ask(progress, is_done).await? {
         return Ok(pending(job));
@@ -200,12 +198,12 @@ async fn look(session: &Session<'_>, dataset: &'static Dataset, job: Job) -> Res
     Ok(records.await?.unwrap_or_else(|| pending(job)))
 }
 
-fn is_done(reply: &Reply) -> Result<bool, Trouble> {
+fn is_done(reply: &Reply) -> Result<bool, SourceError> {
     let document = reader::parse(&reply.body)?;
     match Node::root(&document).require_text("status")?.as_str() {
         "ready" => Ok(true),
         "starting" | "running" | "collecting" | "digesting" | "building" => Ok(false),
-        "failed" | "cancelled" | "canceled" => Err(Trouble::unavailable(FAILED)),
+        "failed" | "cancelled" | "canceled" => Err(SourceError::unavailable(FAILED)),
         _ => Err(lacks("status")),
     }
 }
@@ -219,7 +217,7 @@ fn pending(job: Job) -> Answer {
 }
 
 /// Whether the job may well be fine behind this error.
-fn passes(stop: &Stop) -> bool {
+fn passes(stop: &CallError<SourceError>) -> bool {
     match stop {
         CallError::Upstream(trouble) => {
             let passing = matches!(trouble.class, Class::Unavailable | Class::Timeout | Class::Throttled);
@@ -230,7 +228,7 @@ fn passes(stop: &Stop) -> bool {
 }
 
 /// Looking costs nothing, so it may be repeated.
-fn free(stop: Stop) -> Stop {
+fn free(stop: CallError<SourceError>) -> CallError<SourceError> {
     match stop {
         CallError::Upstream(trouble) if trouble.reason != FAILED => CallError::Upstream(trouble.uncharged()),
         other => other,

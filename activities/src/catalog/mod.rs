@@ -1,14 +1,16 @@
 //! Every source and every operation, as rows: what a plan, a document or a dashboard may know without asking anybody.
 
 mod page;
-mod row;
+mod settings;
 
 use std::sync::LazyLock;
 
 pub use page::page;
-pub use row::{Applies, Auth, Base, Countries, Credential, Need, Operation, Probe, Source};
 
-use crate::source;
+use crate::{
+    source,
+    spec::{Entry, Source},
+};
 
 /// All sources, in the order of a report.
 static SOURCES: &[&Source] = &[
@@ -48,7 +50,7 @@ static SOURCES: &[&Source] = &[
 ];
 
 #[rustfmt::skip] // one line each, as above
-static STAND_INS: &[&Source] = &[
+static FALLBACKS: &[&Source] = &[
     &source::vies_soap::SOURCE,
     &source::vatsense::SOURCE,
     &source::nbb_official::SOURCE,
@@ -59,15 +61,6 @@ static STAND_INS: &[&Source] = &[
     &source::recherche_entreprises::SOURCE,
     &source::dk_cvr::DATAFORDELER,
 ];
-
-/// An operation together with the source it belongs to.
-#[derive(Debug, Clone, Copy)]
-pub struct Entry {
-    /// The row of the source.
-    pub source: &'static Source,
-    /// The row of the operation.
-    pub operation: &'static Operation,
-}
 
 static ENTRIES: LazyLock<Vec<Entry>> = LazyLock::new(|| {
     let rows = |source: &'static Source| source.operations.iter().map(move |operation| Entry { source, operation });
@@ -82,8 +75,8 @@ pub fn sources() -> &'static [&'static Source] {
 
 /// Services that are asked only in the place of a source that has no answer. They have breakers of their own.
 #[must_use]
-pub fn stand_ins() -> &'static [&'static Source] {
-    STAND_INS
+pub fn fallbacks() -> &'static [&'static Source] {
+    FALLBACKS
 }
 
 /// All operations, source by source. The order is part of nothing: a plan names operations, never their index.
@@ -129,8 +122,9 @@ mod tests {
     fn every_source_has_a_base_and_every_base_its_own_variable() {
         let mut seen = HashSet::new();
         for source in sources() {
-            assert!(!source.bases.is_empty() && !source.operations.is_empty(), "{}", source.name);
-            for base in source.bases {
+            assert!(!source.operations.is_empty(), "{}", source.name);
+            let base = &source.base;
+            {
                 assert!(seen.insert(base.env), "{} appears twice", base.env);
                 assert!(base.env.ends_with("_BASE_URL") && base.default.starts_with("http"), "{}", base.env);
                 assert!(!base.default.ends_with('/'), "{}", base.default);
@@ -140,9 +134,9 @@ mod tests {
 
     #[test]
     fn every_breaker_has_its_policy() {
-        let config = BreakersConfig::from_yaml(include_str!("../../breakers.yaml")).expect("the shipped policies");
+        let config = BreakersConfig::from_yaml(include_str!("../../../breakers.yaml")).expect("the shipped policies");
         let named: Vec<_> = config.service_names().collect();
-        for source in sources().iter().chain(stand_ins()) {
+        for source in sources().iter().chain(fallbacks()) {
             assert!(named.contains(&source.breaker), "{} has no entry", source.breaker);
         }
     }

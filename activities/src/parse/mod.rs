@@ -9,4 +9,4 @@ pub mod text;
 pub mod xml;
 
 #[cfg(test)]
-pub(crate) mod torture;
+pub(crate) mod corruption;

@@ -15,35 +15,15 @@ use temporalio_sdk::activities::{
 };
 
 use crate::{
-    cache::{Answers, Files},
-    catalog::{self, Entry},
+    cache::Answers,
+    catalog::{self},
     client::Client,
-    model::{Ask, Finding, Job},
+    editions::EditionCache,
+    model::{Finding, Job, Query},
+    spec::Entry,
 };
 
-pub use engine::{Chance, Failed};
-
-/// How a workflow names an operation: `ctx.execute_activity(Call::to(entry), Ask::from(subject), options)`. Each operation
-/// has an activity type of its own, so the UI and the metrics tell them apart.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Call(pub &'static str);
-
-impl Call {
-    /// The activity of that operation.
-    #[must_use]
-    pub const fn to(entry: Entry) -> Self {
-        Self(entry.operation.name)
-    }
-}
-
-impl ActivityDefinition for Call {
-    type Input = Ask;
-    type Output = Finding;
-
-    fn name(&self) -> &str {
-        self.0
-    }
-}
+pub use engine::{AttemptInfo, Failed};
 
 /// All operations, ready for `WorkerOptions::register_activities`.
 #[derive(Debug, Clone)]
@@ -51,32 +31,32 @@ pub struct Activities {
     registry: CircuitRegistry,
     client: Client,
     answers: Answers,
-    files: Files,
+    editions: EditionCache,
 }
 
 impl Activities {
-    /// Operations that ask through these, and keep answers where the client's settings say.
+    /// Operations that query through these, and keep answers where the client's settings say.
     #[must_use]
     pub fn new(registry: CircuitRegistry, client: Client) -> Self {
         let answers = Answers::new(client.settings().cache());
-        let files = Files::new(client.settings().cache());
-        Self { registry, client, answers, files }
+        let editions = EditionCache::new(client.settings().cache());
+        Self { registry, client, answers, editions }
     }
 
-    async fn run(&self, entry: Entry, ctx: &ActivityContext, mut ask: Ask) -> Result<Finding, ActivityError> {
-        let info = ctx.info();
-        let most = info.retry_policy.as_ref().map_or(1, |policy| policy.maximum_attempts());
-        let most = ask.tries.map_or(most, |tries| tries.min(most));
-        let chance = Chance { attempt: info.attempt, last: info.attempt >= most };
-        let starts = entry.operation.billed && ask.job.is_none();
+    async fn run(&self, entry: Entry, ctx: &ActivityContext, mut query: Query) -> Result<Finding, ActivityError> {
+        let task = ctx.info();
+        let most = task.retry_policy.as_ref().map_or(1, |policy| policy.maximum_attempts());
+        let most = query.tries.map_or(most, |tries| tries.min(most));
+        let info = AttemptInfo { attempt: task.attempt, last: task.attempt >= most };
+        let starts = entry.operation.billed && query.job.is_none();
         match ctx.heartbeat_details().deserialize::<Trace>() {
-            Ok(Some(Trace::Started(job))) => ask.job = Some(job),
+            Ok(Some(Trace::Started(job))) => query.job = Some(job),
             Ok(Some(Trace::Asking)) if starts => {
-                return Err(ActivityError::application(Self::not_again(entry, chance).failure(chance)));
+                return Err(ActivityError::application(Self::not_again(entry, info).failure(info)));
             }
             _ => {}
         }
-        let starts = starts && ask.job.is_none();
+        let starts = starts && query.job.is_none();
         let left = async |trace: Trace| {
             if let Err(error) = leave(ctx, trace).await {
                 tracing::warn!(%error, "an attempt could not leave a trace");
@@ -86,11 +66,11 @@ impl Activities {
         if starts {
             leave(ctx, Trace::Asking).await?; // or nothing is asked
         }
-        let finding = self.investigate(entry, &ask, chance, Some(&keeper)).await;
+        let finding = self.investigate(entry, &query, info, Some(&keeper)).await;
         if starts && finding.is_err() {
             left(Trace::Over).await;
         }
-        finding.map_err(|failed| ActivityError::application(failed.failure(chance)))
+        finding.map_err(|failed| ActivityError::application(failed.failure(info)))
     }
 }
 
@@ -105,7 +85,7 @@ async fn leave(ctx: &ActivityContext, trace: Trace) -> Result<(), AsyncActivityE
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Trace {
-    /// It is about to ask for something that is charged.
+    /// It is about to query for something that is charged.
     Asking,
     /// It has started a job, to be collected.
     Started(Job),
@@ -117,7 +97,7 @@ enum Trace {
 struct Row<const N: usize>;
 
 impl<const N: usize> ActivityDefinition for Row<N> {
-    type Input = Ask;
+    type Input = Query;
     type Output = Finding;
 
     fn name(&self) -> &str {
@@ -136,11 +116,11 @@ impl<const N: usize> ExecutableActivity for Row<N> {
     fn execute(
         receiver: Option<Arc<Activities>>,
         ctx: ActivityContext,
-        ask: Ask,
+        query: Query,
     ) -> BoxFuture<'static, Result<Finding, ActivityError>> {
         Box::pin(async move {
             match (receiver, catalog::operations().get(N)) {
-                (Some(activities), Some(entry)) => activities.run(*entry, &ctx, ask).await,
+                (Some(activities), Some(entry)) => activities.run(*entry, &ctx, query).await,
                 _ => Err(std::io::Error::other("this operation has no row or no implementation").into()),
             }
         })

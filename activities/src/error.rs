@@ -1,20 +1,14 @@
-//! What an answer means, and what it says about the health of the upstream that gave it.
+//! The one error of an upstream: what its answer means, and what it says about the health of the upstream that gave it.
 //!
 //! Two questions that look alike are kept apart. A [`Class`] is about the *answer*: is it one, is it a "no", is it an
 //! outage in disguise? A verdict is about the *upstream*: only that reaches its breaker. A status code settles neither:
-//! there are outages inside a 200 and plain answers inside a 500. So each upstream has a table of [`Rule`]s, consulted
-//! before the defaults of HTTP; the first rule that fits wins.
-
-mod pace;
-mod rule;
+//! there are outages inside a 200 and plain answers inside a 500. So each upstream has a table of
+//! [`Rule`](crate::spec::Rule)s, which [`classify`](crate::classify) consults before the defaults of HTTP.
 
 use std::time::Duration;
 
 use circuit_registry::{Classify, Verdict};
 use serde::{Deserialize, Serialize};
-
-pub use pace::{Stay, retry_after};
-pub use rule::{Rule, Text, judge, on};
 
 /// What one answer of an upstream turned out to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -70,7 +64,7 @@ pub enum Scope {
 /// A call that brought no answer to work with, and why.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{reason}")]
-pub struct Trouble {
+pub struct SourceError {
     /// What it was; never [`Class::Ok`].
     pub class: Class,
     /// A sentence for the reader of the report, without personal data.
@@ -84,8 +78,8 @@ pub struct Trouble {
     verdict: Verdict,
 }
 
-impl Trouble {
-    /// Trouble of a class, with the verdict that the class gives.
+impl SourceError {
+    /// SourceError of a class, with the verdict that the class gives.
     #[must_use]
     pub fn new(class: Class, reason: impl Into<String>) -> Self {
         let verdict = class.verdict(None);
@@ -153,7 +147,7 @@ impl Trouble {
         self
     }
 
-    /// What the breaker of the part behind the upstream makes of it. Trouble of the way to the part says nothing about
+    /// What the breaker of the part behind the upstream makes of it. SourceError of the way to the part says nothing about
     /// the part.
     #[must_use]
     pub const fn verdict_on_part(&self) -> Verdict {
@@ -164,7 +158,7 @@ impl Trouble {
     }
 }
 
-impl Classify for Trouble {
+impl Classify for SourceError {
     fn verdict(&self) -> Verdict {
         match self.scope {
             Scope::Service | Scope::Account => self.verdict,
@@ -197,13 +191,13 @@ mod tests {
         ];
         for (class, verdict) in table {
             assert_eq!(class.verdict(wait), verdict, "{class:?}");
-            assert_eq!(Trouble::new(class, "").after(wait).verdict(), verdict, "{class:?}");
+            assert_eq!(SourceError::new(class, "").after(wait).verdict(), verdict, "{class:?}");
         }
     }
 
     #[test]
     fn trouble_counts_where_it_belongs() {
-        let outage = Trouble::unavailable("x");
+        let outage = SourceError::unavailable("x");
         let cases = [
             (Scope::Service, Verdict::Failure, Verdict::Neutral),
             (Scope::Account, Verdict::Failure, Verdict::Neutral),
@@ -214,7 +208,7 @@ mod tests {
             let outage = outage.clone().of(scope);
             assert_eq!((outage.verdict(), outage.verdict_on_part()), (service, part), "{scope:?}");
         }
-        let unknown = Trouble::not_found("x");
+        let unknown = SourceError::not_found("x");
         assert_eq!((unknown.verdict(), unknown.verdict_on_part()), (Verdict::Success, Verdict::Success));
     }
 }

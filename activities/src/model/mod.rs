@@ -13,5 +13,5 @@ pub use facts::{
     Accounts, Address, Article, Availability, Company, Establishment, Facts, Hit, Notice, Officer, Owner, Page, Parent,
     Place, Screening, Standing, VatCheck,
 };
-pub use finding::{Ask, Finding, Job, Lack, Status};
+pub use finding::{FailureDetails, Finding, Job, Query, Status};
 pub use subject::{Subject, SubjectError};

@@ -7,6 +7,7 @@
 
 mod digest;
 
+use circuit_registry::CallError;
 use std::{
     collections::BTreeMap,
     ops::Bound,
@@ -19,15 +20,13 @@ use jiff::Timestamp;
 
 use self::digest::{Changes, Condenser, Likeness};
 use crate::{
-    cache::Copy,
-    catalog::{Base, Countries, Need, Operation, Probe, Source},
-    classify::{Class, Trouble, on},
-    client::{Request, Take},
-    flow::{Answer, Fallback, Flow, Session, Stop},
+    editions::Edition,
     model::{Facts, Hit, Screening, Status, Subject},
-    parse::{
-        date::day,
-        json::{self, Node, lacks},
+    parse::date::day,
+    parse::json::{self, Node, lacks},
+    spec::{
+        Answer, Base, Class, Countries, Fallback, Flow, Need, Operation, Probe, Request, Session, Source, SourceError,
+        Take, on,
     },
 };
 
@@ -36,7 +35,7 @@ pub static SOURCE: Source = Source {
     name: "opensanctions_feed",
     title: "OpenSanctions, watch lists as files",
     breaker: "opensanctions_feed",
-    bases: &[Base { env: "OPENSANCTIONS_FEED_BASE_URL", default: "https://data.opensanctions.org" }],
+    base: Base { env: "OPENSANCTIONS_FEED_BASE_URL", default: "https://data.opensanctions.org" },
     timeout: Duration::from_secs(15),
     rules: &[on(304).means(Class::Ok, "")], // asked whether there is a newer edition
     probe: Some(Probe::json(index_request)),
@@ -98,7 +97,7 @@ const DOWNLOAD: Duration = Duration::from_secs(45);
 
 /// An edition, as the index announces it.
 #[derive(Debug, PartialEq)]
-struct Edition {
+struct Announcement {
     version: String,
     updated: Timestamp,
     entities: Option<u64>,
@@ -112,12 +111,12 @@ fn index_request() -> Request {
     Request::get("/datasets/latest").segment(DATASET).segment("index.json")
 }
 
-fn edition(body: &[u8]) -> Result<Edition, Trouble> {
+fn announcement(body: &[u8]) -> Result<Announcement, SourceError> {
     let document = json::parse(body)?;
     let root = Node::root(&document);
     let named = |resource: &Node<'_>| resource.get("name").text().as_deref() == Some(ENTITIES);
     let file = root.require_list("resources")?.into_iter().find(named).ok_or_else(|| lacks(ENTITIES))?;
-    Ok(Edition {
+    Ok(Announcement {
         version: root.require_text("version")?,
         updated: root.get("updated_at").time().ok_or_else(|| lacks("updated_at"))?,
         entities: root.get("entity_count").count(),
@@ -128,11 +127,11 @@ fn edition(body: &[u8]) -> Result<Edition, Trouble> {
     })
 }
 
-fn index(body: &[u8]) -> Result<Answer, Trouble> {
-    let edition = edition(body)?;
-    let count = edition.entities.map(|count| format!(", {count} entities")).unwrap_or_default();
-    let notes = vec![format!("{DATASET}, version {}{count}", edition.version)];
-    Ok(aged(Facts { notes, ..Facts::default() }, edition.updated))
+fn index(body: &[u8]) -> Result<Answer, SourceError> {
+    let announced = announcement(body)?;
+    let count = announced.entities.map(|count| format!(", {count} entities")).unwrap_or_default();
+    let notes = vec![format!("{DATASET}, version {}{count}", announced.version)];
+    Ok(aged(Facts { notes, ..Facts::default() }, announced.updated))
 }
 
 /// An answer as of an edition. One that is old is not the whole answer.
@@ -147,12 +146,12 @@ fn aged(facts: Facts, updated: Timestamp) -> Answer {
 }
 
 /// Hands a file to a reader and gives back what it made of it.
-async fn read<R: Take + 'static, T>(
+async fn read<R: Take + 'static, T: Send>(
     session: &Session<'_>,
     link: &str,
     reader: R,
-    finish: impl Fn(&mut R) -> Result<T, Trouble>,
-) -> Result<T, Stop> {
+    finish: impl Fn(&mut R) -> Result<T, SourceError> + Send + Sync,
+) -> Result<T, CallError<SourceError>> {
     let reader = Arc::new(Mutex::new(reader));
     let request = Request::follow(link).accept("application/json, text/plain, */*").within(DOWNLOAD);
     let request = request.into_sink(reader.clone());
@@ -160,59 +159,63 @@ async fn read<R: Take + 'static, T>(
 }
 
 /// The copy of the newest edition. One session fetches, the others wait for it.
-async fn newest(session: &Session<'_>) -> Result<Copy, Stop> {
-    let mut place = session.files().place(FILE).await;
-    if let Some(copy) = place.copy().filter(|_| place.checked_within(CHECK, Timestamp::now())) {
-        return Ok(copy.clone());
+async fn newest(session: &Session<'_>) -> Result<Edition, CallError<SourceError>> {
+    let mut slot = session.editions().slot(FILE).await;
+    if let Some(edition) = slot.edition().filter(|_| slot.checked_within(CHECK, Timestamp::now())) {
+        return Ok(edition.clone());
     }
-    let newest = session.ask_since(index_request(), place.mark(), |reply| edition(&reply.body)).await?;
-    let Some((edition, mark)) = newest else {
-        place.confirm(Timestamp::now());
-        return place.last().map_err(Stop::Upstream);
+    let newest = session.ask_since(index_request(), slot.etag(), |reply| announcement(&reply.body)).await?;
+    let Some((announced, etag)) = newest else {
+        slot.confirm(Timestamp::now());
+        return slot.last().map_err(CallError::Upstream);
     };
-    if let Some(copy) = place.copy().filter(|copy| copy.version == edition.version).cloned() {
-        let copy = Copy { date: edition.updated, ..copy };
-        place.replace(copy.clone(), Timestamp::now()).await;
-        place.marked(mark);
-        return Ok(copy);
+    if let Some(edition) = slot.edition().filter(|edition| edition.version == announced.version).cloned() {
+        let edition = Edition { date: announced.updated, ..edition };
+        slot.replace(edition.clone(), Timestamp::now()).await;
+        slot.confirmed_as(etag);
+        return Ok(edition);
     }
-    let updated = match place.copy() {
-        Some(copy) => caught_up(session, copy, &edition).await?,
+    let updated = match slot.edition() {
+        Some(edition) => caught_up(session, edition, &announced).await?,
         None => None,
     };
     let bytes = match updated {
         Some(bytes) => bytes,
-        None => read(session, &edition.link, Condenser::new(edition.size), |c| c.finish(&edition.sha1)).await?,
+        None => read(session, &announced.link, Condenser::new(announced.size), |c| c.finish(&announced.sha1)).await?,
     };
-    let copy = Copy { version: edition.version, date: edition.updated, bytes: bytes.into() };
-    place.replace(copy.clone(), Timestamp::now()).await;
-    place.marked(mark);
-    Ok(copy)
+    let edition = Edition { version: announced.version, date: announced.updated, bytes: bytes.into() };
+    slot.replace(edition.clone(), Timestamp::now()).await;
+    slot.confirmed_as(etag);
+    Ok(edition)
 }
 
 /// The copy with the changes since, if they lead without a gap from its version to the newest.
-async fn caught_up(session: &Session<'_>, copy: &Copy, edition: &Edition) -> Result<Option<Vec<u8>>, Stop> {
-    let Some(link) = &edition.changes else { return Ok(None) };
+async fn caught_up(
+    session: &Session<'_>,
+    edition: &Edition,
+    announced: &Announcement,
+) -> Result<Option<Vec<u8>>, CallError<SourceError>> {
+    let Some(link) = &announced.changes else { return Ok(None) };
     let versions = session.ask(Request::follow(link.as_str()), |reply| versions(&reply.body)).await?;
-    let since = (Bound::Excluded(copy.version.clone()), Bound::Included(edition.version.clone()));
+    let since = (Bound::Excluded(edition.version.clone()), Bound::Included(announced.version.clone()));
     let known = |version| versions.contains_key(version);
-    if copy.version >= edition.version || !known(&copy.version) || !known(&edition.version) {
+    if edition.version >= announced.version || !known(&edition.version) || !known(&announced.version) {
         return Ok(None);
     }
     let steps: Vec<_> = versions.range(since).map(|(_, link)| link).collect();
     if steps.len() > STEPS {
         return Ok(None);
     }
-    let mut bytes = copy.bytes.to_vec();
+    let mut bytes = edition.bytes.to_vec();
     for link in steps {
         let changes = read(session, link, Changes::new(LARGEST_DELTA), Changes::finish).await?;
-        bytes = digest::apply(&bytes, changes).map_err(Stop::Upstream)?;
+        bytes = digest::apply(&bytes, changes).map_err(CallError::Upstream)?;
     }
     Ok(Some(bytes))
 }
 
 /// The files of changes, by the version that each leads to. Versions begin with their time, so their order is that of time.
-fn versions(body: &[u8]) -> Result<BTreeMap<String, String>, Trouble> {
+fn versions(body: &[u8]) -> Result<BTreeMap<String, String>, SourceError> {
     let document = json::parse(body)?;
     let versions = Node::root(&document).require("versions")?;
     if !versions.is_object() {
@@ -224,54 +227,54 @@ fn versions(body: &[u8]) -> Result<BTreeMap<String, String>, Trouble> {
     versions.members().map(pair).collect()
 }
 
-fn screen<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, Stop>> {
+fn screen<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, CallError<SourceError>>> {
     Box::pin(async move {
-        let copy = newest(session).await?;
-        searched(session.subject(), copy).await
+        let edition = newest(session).await?;
+        searched(session.subject(), edition).await
     })
 }
 
 /// By the copy there is.
-fn screen_by_kept<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, Stop>> {
+fn screen_by_kept<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, CallError<SourceError>>> {
     Box::pin(async move {
-        let copy = session.files().place(FILE).await.last().map_err(Stop::Upstream)?;
-        by_copy(session, copy).await
+        let edition = session.editions().slot(FILE).await.last().map_err(CallError::Upstream)?;
+        by_copy(session, edition).await
     })
 }
 
 /// As a stand-in for the API: by the copy there is, and only without one by the newest.
-pub(super) fn screen_by_copy<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, Stop>> {
+pub(super) fn screen_by_copy<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, CallError<SourceError>>> {
     Box::pin(async move {
-        let kept = session.files().place(FILE).await.copy().cloned();
-        let copy = match kept {
-            Some(copy) => copy,
+        let kept = session.editions().slot(FILE).await.edition().cloned();
+        let edition = match kept {
+            Some(edition) => edition,
             None => newest(session).await?,
         };
-        by_copy(session, copy).await
+        by_copy(session, edition).await
     })
 }
 
-async fn by_copy(session: &Session<'_>, copy: Copy) -> Result<Answer, Stop> {
-    let hours = Timestamp::now().duration_since(copy.date).as_hours().max(0);
-    let reason = format!("version {} of {}, {hours} hours old", copy.version, day(copy.date));
-    let answer = searched(session.subject(), copy).await?;
+async fn by_copy(session: &Session<'_>, edition: Edition) -> Result<Answer, CallError<SourceError>> {
+    let hours = Timestamp::now().duration_since(edition.date).as_hours().max(0);
+    let reason = format!("version {} of {}, {hours} hours old", edition.version, day(edition.date));
+    let answer = searched(session.subject(), edition).await?;
     Ok(Answer { status: Status::Cached, reason: Some(reason), ..answer })
 }
 
 /// Looking through the copy takes a while, so it does not hold up those who wait for answers.
-async fn searched(subject: &Subject, copy: Copy) -> Result<Answer, Stop> {
+async fn searched(subject: &Subject, edition: Edition) -> Result<Answer, CallError<SourceError>> {
     let likeness = likeness(subject)?;
-    let (bytes, date, version) = (copy.bytes, copy.date, copy.version);
+    let (bytes, date, version) = (edition.bytes, edition.date, edition.version);
     let work = tokio::task::spawn_blocking(move || digest::search(&bytes, &likeness));
-    let hits = work.await.unwrap_or_else(|_| Err(Trouble::bad_shape("left a copy that cannot be read")));
+    let hits = work.await.unwrap_or_else(|_| Err(SourceError::bad_shape("left a copy that cannot be read")));
     let notes = vec!["names were compared word by word, without transliteration; sanctions lists only".to_owned()];
-    let screening = screening(subject, DATASET.to_owned(), version, hits.map_err(Stop::Upstream)?);
+    let screening = screening(subject, DATASET.to_owned(), version, hits.map_err(CallError::Upstream)?);
     Ok(aged(Facts { notes, ..screening }, date))
 }
 
-fn likeness(subject: &Subject) -> Result<Likeness, Stop> {
+fn likeness(subject: &Subject) -> Result<Likeness, CallError<SourceError>> {
     let reason = "cannot be searched for a name without letters or digits";
-    Likeness::of(subject).ok_or_else(|| Stop::Upstream(Trouble::business(reason)))
+    Likeness::of(subject).ok_or_else(|| CallError::Upstream(SourceError::business(reason)))
 }
 
 fn screening(subject: &Subject, dataset: String, version: String, hits: Vec<Hit>) -> Facts {
@@ -280,38 +283,40 @@ fn screening(subject: &Subject, dataset: String, version: String, hits: Vec<Hit>
     Facts { screening: Some(screening), ..Facts::default() }
 }
 
-fn delta<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, Stop>> {
+fn delta<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, CallError<SourceError>>> {
     Box::pin(async move {
         let subject = session.subject();
         let likeness = likeness(subject)?;
-        let edition = session.ask(index_request(), |reply| edition(&reply.body)).await?;
-        let Some(link) = &edition.changes else {
-            return Err(Stop::Upstream(lacks("delta_url")));
+        let announced = session.ask(index_request(), |reply| announcement(&reply.body)).await?;
+        let Some(link) = &announced.changes else {
+            return Err(CallError::Upstream(lacks("delta_url")));
         };
         let versions = session.ask(Request::follow(link.as_str()), |reply| versions(&reply.body)).await?;
-        let (version, link) =
-            versions.into_iter().next_back().ok_or_else(|| Stop::Upstream(Trouble::not_found("lists no changes")))?;
+        let (version, link) = versions
+            .into_iter()
+            .next_back()
+            .ok_or_else(|| CallError::Upstream(SourceError::not_found("lists no changes")))?;
         let changes = read(session, &link, Changes::new(LARGEST_DELTA), Changes::finish).await?;
         let removed = changes.iter().filter(|change| change.is_removal()).count();
         let notes = vec![format!("{} entries added or changed, {removed} removed", changes.len() - removed)];
         let facts = screening(subject, format!("{DATASET}, changes"), version, digest::among(&changes, &likeness));
-        Ok(aged(Facts { notes, ..facts }, edition.updated))
+        Ok(aged(Facts { notes, ..facts }, announced.updated))
     })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::parse::torture::torture;
+    use crate::parse::corruption::assert_survives_corruption;
 
-    const INDEX: &[u8] = include_bytes!("../../fixtures/opensanctions_feed/default.json");
+    const INDEX: &[u8] = include_bytes!("../../../fixtures/opensanctions_feed/default.json");
 
     #[test]
     fn an_index_names_the_edition_and_its_file() {
-        let edition = edition(INDEX).expect("an edition");
-        assert_eq!((edition.version.as_str(), edition.size), ("20261129125702-sim", 1536));
-        assert!(edition.link.ends_with("/default/entities.ftm.json") && edition.changes.is_some());
-        torture("opensanctions_feed.index", index, INDEX);
+        let announced = announcement(INDEX).expect("an edition");
+        assert_eq!((announced.version.as_str(), announced.size), ("20261129125702-sim", 1536));
+        assert!(announced.link.ends_with("/default/entities.ftm.json") && announced.changes.is_some());
+        assert_survives_corruption("opensanctions_feed.index", index, INDEX);
     }
 
     #[test]

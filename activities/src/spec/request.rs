@@ -12,7 +12,7 @@ use reqwest::{Method, Url};
 use secrecy::SecretString;
 use serde_json::Value;
 
-use crate::classify::Trouble;
+use super::SourceError;
 
 /// The most that is read of an answer, unless the request expects more.
 const LIMIT: usize = 8_000_000;
@@ -20,18 +20,17 @@ const LIMIT: usize = 8_000_000;
 /// What to ask. Paths are relative to a base address of the source.
 #[derive(Debug, Clone)]
 pub struct Request {
-    pub(super) method: Method,
-    pub(super) base: usize,
-    pub(super) link: Option<String>,
+    pub(crate) method: Method,
+    pub(crate) link: Option<String>,
     path: Vec<String>,
     query: Vec<(&'static str, String)>,
-    pub(super) headers: Vec<(&'static str, String)>,
-    pub(super) accept: &'static str,
-    pub(super) body: Option<(&'static str, Vec<u8>)>,
-    pub(super) token: Option<SecretString>,
-    pub(super) timeout: Option<Duration>,
-    pub(super) limit: usize,
-    pub(super) sink: Option<Sink>,
+    pub(crate) headers: Vec<(&'static str, String)>,
+    pub(crate) accept: &'static str,
+    pub(crate) body: Option<(&'static str, Vec<u8>)>,
+    pub(crate) token: Option<SecretString>,
+    pub(crate) timeout: Option<Duration>,
+    pub(crate) limit: usize,
+    pub(crate) sink: Option<Sink>,
     encoding: &'static Encoding,
 }
 
@@ -41,15 +40,15 @@ pub trait Take: Send {
     ///
     /// # Errors
     /// If nothing that follows could make a body of it; the rest is not read.
-    fn take(&mut self, chunk: &[u8]) -> Result<(), Trouble>;
+    fn take(&mut self, chunk: &[u8]) -> Result<(), SourceError>;
 }
 
 /// Where a body goes.
 #[derive(Clone)]
-pub(super) struct Sink(Arc<Mutex<dyn Take>>);
+pub(crate) struct Sink(Arc<Mutex<dyn Take>>);
 
 impl Sink {
-    pub(super) fn take(&self, chunk: &[u8]) -> Result<(), Trouble> {
+    pub(crate) fn take(&self, chunk: &[u8]) -> Result<(), SourceError> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take(chunk)
     }
 }
@@ -64,7 +63,6 @@ impl Request {
     fn new(method: Method, path: &str) -> Self {
         Self {
             method,
-            base: 0,
             link: None,
             path: path.split('/').filter(|segment| !segment.is_empty()).map(str::to_owned).collect(),
             query: Vec::new(),
@@ -133,13 +131,6 @@ impl Request {
         self
     }
 
-    /// Goes to another base address of the source than its first.
-    #[must_use]
-    pub const fn at_base(mut self, index: usize) -> Self {
-        self.base = index;
-        self
-    }
-
     /// A token from an earlier answer, in the place of the source's own credentials.
     #[must_use]
     pub fn token(mut self, token: SecretString) -> Self {
@@ -189,7 +180,7 @@ impl Request {
     }
 
     /// The whole address, or `None` if the base cannot have paths.
-    pub(super) fn url(&self, base: &str) -> Option<Url> {
+    pub(crate) fn url(&self, base: &str) -> Option<Url> {
         let mut url = Url::parse(base).ok()?;
         // `.` and `..` would climb out of the base; no register has such a number.
         url.path_segments_mut()

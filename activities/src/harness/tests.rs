@@ -4,45 +4,45 @@ use circuit_registry::CallError;
 
 use super::*;
 use crate::{
-    classify::Trouble,
     model::Status,
-    parse::torture::{Harm, harmed, objection},
+    parse::corruption::{Harm, harmed, objection},
     simulator::Simulator,
+    spec::SourceError,
 };
 
-/// What healthy upstreams say on one way.
+/// What healthy upstreams say on one route.
 struct Recording {
-    way: Way,
-    ask: Ask,
+    route: Route,
+    ask: Query,
     answer: Answer,
     replies: Vec<Reply>,
 }
 
-/// Goes every way once, with the simulator at its end. A way without requests has nothing to record.
+/// Goes every route once, with the simulator at its end. A route without requests has nothing to record.
 async fn record() -> Vec<Recording> {
     let simulator = Simulator::start(([127, 0, 0, 1], 0).into()).await.expect("a simulator");
     let known = [simulator.env(), simulator.credentials()].concat();
     let settings = Settings::read(|name| known.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone()));
     let replies = Arc::new(Mutex::new(Vec::new()));
     let client = Client::with_names(settings.expect("settings"), Names::none()).expect("a client");
-    let stage = Stage::new().expect("a stage");
+    let harness = Harness::new().expect("a harness");
     let mut recordings = Vec::new();
-    for way in ways() {
-        let asks = stage.asked_about(&way).await;
+    for route in routes() {
+        let asks = harness.asked_about(&route).await;
         let mut best: Option<Recording> = None;
         for ask in &asks {
             replies.lock().expect("no panic").clear();
             let client = client.clone().recorded(replies.clone());
-            if let Ok(answer) = follow(&stage.registry, &client, &way, ask).await {
+            if let Ok(answer) = follow(&harness.registry, &client, &route, ask).await {
                 let replies = replies.lock().expect("no panic").clone();
                 let rank =
                     |answer: &Answer| answer.facts.companies.len() + usize::from(answer.status == Status::Complete);
                 if best.as_ref().is_none_or(|best| rank(&best.answer) < rank(&answer)) {
-                    best = Some(Recording { way, ask: ask.clone(), answer, replies });
+                    best = Some(Recording { route, ask: ask.clone(), answer, replies });
                 }
             }
         }
-        assert!(best.is_some() || asks.is_empty(), "{}: no company of the list has an answer", way.name());
+        assert!(best.is_some() || asks.is_empty(), "{}: no company of the list has an answer", route.name());
         recordings.extend(best);
     }
     recordings
@@ -51,20 +51,20 @@ async fn record() -> Vec<Recording> {
 /// Bytes of an answer that are spoilt. The tests of the parsers spoil every one.
 const PLACES: usize = 60;
 
-fn trouble(stop: CallError<Trouble>) -> Trouble {
+fn trouble(stop: CallError<SourceError>) -> SourceError {
     match stop {
         CallError::Upstream(trouble) => trouble,
-        other => panic!("no breaker refuses on this stage: {other}"),
+        other => panic!("no breaker refuses on this harness: {other}"),
     }
 }
 
 #[tokio::test]
 async fn every_way_survives_whatever_is_answered() {
-    let stage = Stage::new().expect("a stage");
+    let harness = Harness::new().expect("a harness");
     let mut objections = Vec::new();
-    for Recording { way, ask, answer, replies } in record().await {
-        let name = way.name();
-        let again = stage.play(&way, &ask, replies.clone()).await.unwrap_or_else(|e| panic!("{name}: {e}"));
+    for Recording { route, ask, answer, replies } in record().await {
+        let name = route.name();
+        let again = harness.play(&route, &ask, replies.clone()).await.unwrap_or_else(|e| panic!("{name}: {e}"));
         assert_eq!(again.facts, answer.facts, "{name}: the same answers, and another finding");
         for (at, reply) in replies.iter().enumerate() {
             for (harm, body) in harmed(&reply.body, PLACES) {
@@ -72,7 +72,7 @@ async fn every_way_survives_whatever_is_answered() {
                 let harm = if (200..300).contains(&reply.status) { harm } else { Harm::Emptied };
                 let mut spoilt = replies.clone();
                 spoilt[at].body.clone_from(&body);
-                let read = stage.play(&way, &ask, spoilt).await.map_err(trouble);
+                let read = harness.play(&route, &ask, spoilt).await.map_err(trouble);
                 if let Some(objection) = objection(&answer, harm, &read) {
                     objections.push(format!(
                         "{name}, answer {at}: {objection}, read from {}",
@@ -87,12 +87,12 @@ async fn every_way_survives_whatever_is_answered() {
 
 #[tokio::test]
 async fn every_way_is_gone() {
-    let stage = Stage::new().expect("a stage");
+    let harness = Harness::new().expect("a harness");
     let mut silent = Vec::new();
-    for way in ways() {
-        // A copy that was made before is no way to anybody.
-        if way.by != "last_good_copy" && stage.asked_about(&way).await.is_empty() {
-            silent.push(way.name());
+    for route in routes() {
+        // A copy that was made before is no route to anybody.
+        if route.by != "last_good_copy" && harness.asked_about(&route).await.is_empty() {
+            silent.push(route.name());
         }
     }
     assert_eq!(silent, ["cz_ubo.owners by cz_ubo"], "which is closed to the public");
@@ -103,7 +103,7 @@ async fn every_way_is_gone() {
 #[ignore = "writes files; for when sources have been added"]
 async fn seeds() {
     let corpus = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus");
-    for Recording { way, replies, .. } in record().await {
+    for Recording { route, replies, .. } in record().await {
         let bodies: Vec<_> = replies.iter().map(|reply| reply.body.as_slice()).collect();
         let text = bodies.join(&0x1e);
         // The simulator listens on another port each time.
@@ -115,7 +115,7 @@ async fn seeds() {
             Some(b'<') => "html",
             _ => continue,
         };
-        let name = way.name().replace(" by ", "-");
+        let name = route.name().replace(" by ", "-");
         std::fs::create_dir_all(corpus.join(family)).expect("a folder");
         std::fs::write(corpus.join(family).join(name), text).expect("a seed");
     }

@@ -12,7 +12,7 @@ use std::collections::{HashMap, HashSet};
 use encoding_rs::Encoding;
 use scraper::{ElementRef, Html, Node};
 
-use crate::classify::Trouble;
+use crate::spec::SourceError;
 
 /// The longest page that is read, in bytes. Those of registers stay below a tenth of it.
 const LONGEST: usize = 4_000_000;
@@ -76,19 +76,19 @@ impl Page {
     ///
     /// # Errors
     /// An outage, if there is nothing or the end is missing; a bad shape if it is no page, or none that is meant to be read.
-    pub fn read(body: &[u8], content_type: Option<&str>, otherwise: &'static Encoding) -> Result<Self, Trouble> {
+    pub fn read(body: &[u8], content_type: Option<&str>, otherwise: &'static Encoding) -> Result<Self, SourceError> {
         match body.iter().find(|byte| !byte.is_ascii_whitespace()) {
-            None => return Err(Trouble::unavailable("answered nothing at all")),
-            Some(b'{' | b'[') => return Err(Trouble::bad_shape("answered data where a page was promised")),
+            None => return Err(SourceError::unavailable("answered nothing at all")),
+            Some(b'{' | b'[') => return Err(SourceError::bad_shape("answered data where a page was promised")),
             Some(_) if body.len() > LONGEST => return Err(excessive()),
             Some(_) => {}
         }
         let text = decode(body, content_type, otherwise);
         if !text.trim_start_matches('\u{feff}').trim_start().starts_with('<') {
-            return Err(Trouble::bad_shape("answered something that is no page"));
+            return Err(SourceError::bad_shape("answered something that is no page"));
         }
         if !ends(&text) {
-            return Err(Trouble::unavailable("broke off its answer"));
+            return Err(SourceError::unavailable("broke off its answer"));
         }
         sane(&text)?;
         Ok(Self(Html::parse_document(&text)))
@@ -252,12 +252,12 @@ fn is_any(text: &str, labels: &[&str]) -> bool {
     labels.iter().any(|label| label.to_lowercase() == text)
 }
 
-fn excessive() -> Trouble {
-    Trouble::bad_shape("answered a page too large or too deeply nested to be meant for reading")
+fn excessive() -> SourceError {
+    SourceError::bad_shape("answered a page too large or too deeply nested to be meant for reading")
 }
 
 /// Whether a browser's tree of it stays small. Counts tags without building anything.
-fn sane(text: &str) -> Result<(), Trouble> {
+fn sane(text: &str) -> Result<(), SourceError> {
     let mut open: HashMap<&str, usize> = HashMap::new();
     let mut styles = HashSet::new();
     let (mut tags, mut depth, mut formats) = (0_usize, 0_usize, 0_usize);

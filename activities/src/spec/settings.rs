@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fmt, path::PathBuf, sync::Arc};
 use reqwest::Url;
 use secrecy::{ExposeSecret, SecretString};
 
-use crate::catalog::{self, Base, Credential, Source};
+use super::{Base, Credential, Source};
 
 /// The variable with a mail address or web page at which an upstream's operator reaches us.
 pub const CONTACT: &str = "OSINT_CONTACT";
@@ -29,30 +29,16 @@ pub enum SettingsError {
 }
 
 impl Settings {
-    /// From the environment of the process.
+    /// From anything that knows values by these names. An empty value is no value.
     ///
     /// # Errors
     /// If an address is none, or a value cannot be sent.
-    pub fn from_env() -> Result<Self, SettingsError> {
-        Self::read(|name| std::env::var(name).ok())
-    }
-
-    /// From pairs, as in tests.
-    ///
-    /// # Errors
-    /// If an address is none, or a value cannot be sent.
-    pub fn from_pairs<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<Self, SettingsError> {
-        let pairs: BTreeMap<_, _> = pairs.into_iter().collect();
-        Self::read(|name| pairs.get(name).map(|value| (*value).to_owned()))
-    }
-
-    /// From anything that knows values by the names of the catalog. An empty value is no value.
-    ///
-    /// # Errors
-    /// If an address is none, or a value cannot be sent.
-    pub fn read(lookup: impl Fn(&str) -> Option<String>) -> Result<Self, SettingsError> {
+    pub(crate) fn collect(
+        names: impl Iterator<Item = &'static str>,
+        lookup: impl Fn(&str) -> Option<String>,
+    ) -> Result<Self, SettingsError> {
         let mut values = BTreeMap::new();
-        for name in names() {
+        for name in names {
             let Some(value) = lookup(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty())
             else {
                 continue;
@@ -111,54 +97,8 @@ impl Settings {
     }
 }
 
-/// Every variable that a source reads.
-fn names() -> impl Iterator<Item = &'static str> {
-    let of = |source: &'static Source| {
-        let bases = source.bases.iter().map(|base| base.env);
-        let credentials = source.credentials.iter().flat_map(|credential| credential.any_of.iter().copied());
-        bases.chain(credentials).chain(source.auth.variables()).chain(source.user_agent)
-    };
-    catalog::sources().iter().copied().chain(catalog::stand_ins().iter().copied()).flat_map(of).chain([CONTACT, CACHE])
-}
-
 impl fmt::Debug for Settings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_set().entries(self.0.keys()).finish()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::source::{gleif, nominatim, tavily};
-
-    #[test]
-    fn missing_credentials_are_named_and_blank_ones_are_missing() {
-        let settings = Settings::from_pairs([("TAVILY_API_KEY", "  ")]).expect("settings");
-        assert_eq!(settings.missing(&tavily::SOURCE).map(|c| c.any_of), Some(&["TAVILY_API_KEY"][..]));
-        assert!(settings.missing(&gleif::SOURCE).is_none());
-        assert!(settings.missing(&nominatim::SOURCE).is_some());
-        let settings =
-            Settings::from_pairs([("NOMINATIM_USER_AGENT", "acme-kyb (ops@example.org)")]).expect("settings");
-        assert!(settings.missing(&nominatim::SOURCE).is_none());
-        assert_eq!(settings.user_agent(nominatim::SOURCE.user_agent), "acme-kyb (ops@example.org)");
-    }
-
-    #[test]
-    fn the_identity_names_the_contact() {
-        let settings = Settings::from_pairs([("OSINT_CONTACT", "ops@example.org")]).expect("settings");
-        assert!(settings.user_agent(None).ends_with("(+ops@example.org)"));
-        assert!(Settings::default().user_agent(None).contains("https://"));
-    }
-
-    #[test]
-    fn unusable_values_are_refused_by_name_and_never_shown() {
-        let refused = |name, value| Settings::from_pairs([(name, value)]).expect_err(value).to_string();
-        assert!(refused("GLEIF_BASE_URL", "api.gleif.org").contains("GLEIF_BASE_URL"));
-        assert!(refused("GLEIF_BASE_URL", "file:///etc/passwd").contains("GLEIF_BASE_URL"));
-        let error = refused("TAVILY_API_KEY", "se\ncret");
-        assert!(error.contains("TAVILY_API_KEY") && !error.contains("cret"));
-        let settings = Settings::from_pairs([("TAVILY_API_KEY", "secret")]).expect("settings");
-        assert!(!format!("{settings:?}").contains("secret"));
     }
 }

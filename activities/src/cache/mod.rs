@@ -8,8 +8,6 @@
 //! Only whole answers are kept. They are bounded in number and size, in memory and, where `OSINT_CACHE` names one, in a
 //! folder that outlives the process and that several workers may share. Answers name people; names of files do not.
 
-mod files;
-
 use std::{
     collections::{HashMap, VecDeque},
     io,
@@ -26,12 +24,11 @@ use ring::digest::{Context, SHA256};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    catalog::{Need, Operation},
-    flow::Answer,
+    editions::hex,
+    files,
     model::{Facts, Status, Subject},
+    spec::{Answer, Need, Operation},
 };
-
-pub use files::{Copy, Files, Place, hex, sha1, sha256};
 
 /// An answer that takes more than this, written as JSON, is not kept.
 const LARGEST: usize = 1_000_000;
@@ -148,7 +145,7 @@ impl Answers {
             if nth.is_multiple_of(SWEEP) {
                 sweep(&folder)?;
             }
-            store(&folder.join(key.file()), &bytes)
+            files::write(&folder.join(key.file()), &bytes)
         };
         if let Ok(Err(error)) = tokio::task::spawn_blocking(work).await {
             tracing::warn!(%error, "an answer could not be kept in the folder");
@@ -189,37 +186,13 @@ impl Memory {
     }
 }
 
-/// Writes beside the place and moves it there, so that nobody reads half of it. For the owner's eyes only.
-fn store(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    static NTH: AtomicUsize = AtomicUsize::new(0);
-    if let Some(folder) = path.parent() {
-        make(folder)?;
-    }
-    let nth = NTH.fetch_add(1, Ordering::Relaxed);
-    let beside = PathBuf::from(format!("{}.{}.{nth}", path.display(), std::process::id()));
-    let mut options = std::fs::OpenOptions::new();
-    options.write(true).create(true).truncate(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    io::Write::write_all(&mut options.open(&beside)?, bytes)?;
-    std::fs::rename(&beside, path)
-}
-
-fn make(folder: &Path) -> io::Result<()> {
-    let mut builder = std::fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder)
-}
-
 /// Takes out what is too old or too much.
 fn sweep(folder: &Path) -> io::Result<()> {
     let ours = |path: &Path| {
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         name.len() > 64 && name.is_char_boundary(64) && name[..64].bytes().all(|b| b.is_ascii_hexdigit())
     };
-    make(folder)?;
+    files::make_folder(folder)?;
     let mut files: Vec<(SystemTime, PathBuf)> = std::fs::read_dir(folder)?
         .filter_map(|entry| {
             let entry = entry.ok()?;

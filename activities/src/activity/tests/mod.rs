@@ -3,6 +3,7 @@
 mod crawler;
 mod discretion;
 mod eba_register;
+mod fallbacks;
 mod jobs;
 mod kept;
 mod matrix;
@@ -13,7 +14,6 @@ mod pages;
 mod peppol;
 mod registers;
 mod scenarios;
-mod stand_ins;
 
 use std::time::Duration;
 
@@ -21,12 +21,13 @@ use circuit_registry::{BreakersConfig, State, temporal::Reason};
 
 use super::*;
 use crate::{
-    client::{Settings, guard::Names},
+    guard::Names,
     model::{Status, Subject},
     simulator::Simulator,
+    spec::Settings,
 };
 
-const ONLY: Chance = Chance { attempt: 1, last: true };
+const ONLY: AttemptInfo = AttemptInfo { attempt: 1, last: true };
 
 struct Bench {
     simulator: Simulator,
@@ -52,7 +53,7 @@ impl Bench {
 
     async fn with_policies(services: &str) -> Self {
         let lent =
-            |name: &str| catalog::stand_ins().iter().any(|s| s.credentials.iter().any(|c| c.any_of.contains(&name)));
+            |name: &str| catalog::fallbacks().iter().any(|s| s.credentials.iter().any(|c| c.any_of.contains(&name)));
         Self::start(services, |name| !lent(name)).await
     }
 
@@ -70,7 +71,7 @@ impl Bench {
 
     async fn run(&self, operation: &str, subject: &Subject) -> Result<Finding, Failed> {
         let entry = catalog::operation(operation).unwrap_or_else(|| panic!("no operation {operation}"));
-        self.activities.investigate(entry, &Ask::from(subject.clone()), ONLY, None).await
+        self.activities.investigate(entry, &Query::from(subject.clone()), ONLY, None).await
     }
 
     async fn fault(&self, source: &str, fault: &str) {
@@ -115,7 +116,6 @@ fn every_row_fits_into_the_registration() {
             "{} is not registered",
             entry.operation.name
         );
-        assert_eq!(Call::to(*entry).name(), entry.operation.name);
     }
 }
 
@@ -147,14 +147,14 @@ async fn a_healthy_investigation_answers_every_operation_that_applies() {
                 && let Err(closed) = &finding
             {
                 assert_eq!(
-                    closed.lack.class,
-                    Some(crate::classify::Class::Denied),
+                    closed.details.class,
+                    Some(crate::spec::Class::Denied),
                     "closed, and not one that has nobody"
                 );
                 answered.insert(entry.operation.name);
                 continue;
             }
-            let finding = finding.unwrap_or_else(|f| panic!("{}: {:?}", entry.operation.name, f.lack));
+            let finding = finding.unwrap_or_else(|f| panic!("{}: {:?}", entry.operation.name, f.details));
             if matches!(finding.status, Status::Complete) {
                 assert!(finding.data.is_some() && finding.attempts == 1 && finding.started_at.is_some());
                 answered.insert(entry.operation.name);
@@ -178,7 +178,7 @@ async fn what_does_not_apply_or_lacks_credentials_reaches_nobody() {
     let without = Activities::new(bench.registry.clone(), Client::new(Settings::default()).expect("a client"));
     for name in ["tavily.adverse_media", "opensanctions.match", "nominatim.search"] {
         let entry = catalog::operation(name).expect(name);
-        let finding = without.investigate(entry, &Ask::from(equinor()), ONLY, None).await.expect("a finding");
+        let finding = without.investigate(entry, &Query::from(equinor()), ONLY, None).await.expect("a finding");
         assert_eq!((finding.status, finding.attempts), (Status::Skipped, 0), "{name}");
         assert!(finding.reason.is_some_and(|reason| reason.contains("is not set")), "{name}");
     }
@@ -191,12 +191,12 @@ async fn an_outage_opens_the_breaker_and_spares_the_upstream() {
     bench.fault("no_brreg", "500").await;
     for _ in 0..3 {
         let failed = bench.run("no_brreg.entity", &equinor()).await.expect_err("an outage");
-        assert_eq!(failed.lack.reason, Reason::Failed);
+        assert_eq!(failed.details.reason, Reason::Failed);
     }
     for _ in 0..5 {
         let failed = bench.run("no_brreg.roles", &equinor()).await.expect_err("an open breaker");
-        assert_eq!((failed.lack.reason, failed.lack.service.as_str()), (Reason::Open, "no_brreg"));
-        assert!(failed.lack.retry_in_ms.is_some_and(|wait| wait <= 30_000));
+        assert_eq!((failed.details.reason, failed.details.service.as_str()), (Reason::Open, "no_brreg"));
+        assert!(failed.details.retry_in_ms.is_some_and(|wait| wait <= 30_000));
     }
     assert_eq!(bench.calls("no_brreg"), 3);
     assert_eq!(bench.state("gleif"), State::Closed);
@@ -230,8 +230,8 @@ async fn a_member_state_that_is_down_stops_only_itself() {
     for _ in 0..3 {
         let failed = bench.run("vies.check", &german).await.expect_err("an outage");
         assert_eq!(
-            (failed.lack.class, failed.lack.service.as_str()),
-            (Some(crate::classify::Class::Unavailable), "vies:DE")
+            (failed.details.class, failed.details.service.as_str()),
+            (Some(crate::spec::Class::Unavailable), "vies:DE")
         );
     }
     assert_eq!(
@@ -241,7 +241,7 @@ async fn a_member_state_that_is_down_stops_only_itself() {
     let finding = bench.run("vies.check", &subject("FI", "0112038-9", "")).await.expect("a finding");
     assert_eq!(finding.status, Status::Complete);
     let failed = bench.run("vies.check", &german).await.expect_err("an open breaker");
-    assert_eq!(failed.lack.reason, Reason::Open);
+    assert_eq!(failed.details.reason, Reason::Open);
 
     for upstream in ["vies", "vies_soap", "fi_ytj", "cz_ares"] {
         bench.fault(upstream, "reset").await;
@@ -258,7 +258,7 @@ async fn an_unknown_code_is_never_an_invalid_number() {
     for fault in ["user_error:SOMETHING_NEW", "error_wrapper:SOMETHING_NEW"] {
         bench.fault("vies", fault).await;
         let failed = bench.run("vies.check", &subject("BE", "0202239951", "")).await.expect_err("no answer");
-        assert_eq!(failed.lack.class, Some(crate::classify::Class::Unavailable), "{fault}");
+        assert_eq!(failed.details.class, Some(crate::spec::Class::Unavailable), "{fault}");
     }
 }
 
@@ -274,17 +274,17 @@ async fn a_stand_in_answers_where_the_source_cannot_and_says_so() {
 
     // While somebody will try again, the source's own answer is worth waiting for.
     let entry = catalog::operation("vies.check").expect("a row");
-    let first = Chance { attempt: 1, last: false };
+    let first = AttemptInfo { attempt: 1, last: false };
     let failed =
-        bench.activities.investigate(entry, &Ask::from(finnish.clone()), first, None).await.expect_err("a retry");
-    assert_eq!(failed.lack.reason, Reason::Failed);
+        bench.activities.investigate(entry, &Query::from(finnish.clone()), first, None).await.expect_err("a retry");
+    assert_eq!(failed.details.reason, Reason::Failed);
 
     bench.fault("vatsense", "412").await;
     let finding = bench.run("vies.check", &finnish).await.expect("a finding");
     assert_eq!(finding.via.as_deref(), Some("fi_ytj"), "the next in the row");
     bench.fault("fi_ytj", "down").await;
     let failed = bench.run("vies.check", &finnish).await.expect_err("both are down");
-    assert_eq!((failed.lack.service.as_str(), bench.state("vies:FI")), ("vies:FI", State::Open));
+    assert_eq!((failed.details.service.as_str(), bench.state("vies:FI")), ("vies:FI", State::Open));
     let view = bench.registry.breaker("vatsense").view();
     assert_eq!(view.consecutive_failures, 2);
 }
@@ -343,7 +343,7 @@ async fn used_up_plans_and_blocks_open_for_as_long_as_they_last() {
         Bench::with_policies("services:\n  tavily: { fail_max: 3, reset_timeout: 60s, throttle_max: 40d }\n").await;
     bench.fault("tavily", "432").await;
     let failed = bench.run("tavily.adverse_media", &equinor()).await.expect_err("no credits");
-    assert_eq!(failed.lack.reason, Reason::Throttled);
+    assert_eq!(failed.details.reason, Reason::Throttled);
     assert_eq!(bench.state("tavily"), State::Open);
     bench.run("tavily.adverse_media", &equinor()).await.expect_err("an open breaker");
     assert_eq!(bench.calls("tavily"), 1);
@@ -360,10 +360,10 @@ async fn a_billed_call_is_repeated_only_if_it_never_arrived() {
     let bench = Bench::new().await;
     bench.fault("tavily", "500").await;
     let failed = bench.run("tavily.adverse_media", &equinor()).await.expect_err("an outage");
-    assert_eq!(failed.lack.reason, Reason::Declined);
+    assert_eq!(failed.details.reason, Reason::Declined);
     bench.fault("tavily", "refused").await;
     let failed = bench.run("tavily.adverse_media", &equinor()).await.expect_err("nobody there");
-    assert_eq!(failed.lack.reason, Reason::Failed);
+    assert_eq!(failed.details.reason, Reason::Failed);
 }
 
 #[tokio::test]
@@ -413,11 +413,11 @@ async fn not_found_and_withdrawn_are_answers() {
     ];
     for (operation, country, id, status) in cases {
         let finding = bench.run(operation, &subject(country, id, "")).await;
-        let finding = finding.unwrap_or_else(|failed| panic!("{operation} {id}: {:?}", failed.lack));
+        let finding = finding.unwrap_or_else(|failed| panic!("{operation} {id}: {:?}", failed.details));
         assert_eq!((finding.status, finding.data.is_none()), (status, true), "{operation} {id}");
     }
     bench.fault("cz_ares", "moved").await;
     let failed = bench.run("cz_ares.entity", &subject("CZ", "27082440", "")).await.expect_err("a moved endpoint");
-    assert_eq!(failed.lack.reason, Reason::Declined);
+    assert_eq!(failed.details.reason, Reason::Declined);
     assert_eq!(bench.state("cz_ares"), State::Closed);
 }

@@ -1,0 +1,26 @@
+//! What a row of the catalog is made of. This module knows no source; the sources are written in its words.
+
+mod answer;
+mod flow;
+mod login;
+mod operation;
+mod reply;
+mod request;
+mod rule;
+mod session;
+mod settings;
+mod source;
+mod stay;
+
+pub use crate::error::{Class, Scope, SourceError};
+pub use answer::Answer;
+pub use flow::{Fallback, Flow, Parse, Steps};
+pub use login::{LogIn, Tokens};
+pub use operation::{Applies, Countries, Entry, Need, Operation};
+pub use reply::Reply;
+pub use request::{Request, Take};
+pub use rule::{BodyMatch, Rule, on};
+pub use session::{Exchange, Read, Session};
+pub use settings::{CACHE, CONTACT, Settings, SettingsError};
+pub use source::{Auth, Base, Credential, Probe, Source};
+pub use stay::Stay;
