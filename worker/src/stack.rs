@@ -6,9 +6,7 @@ use std::{
 };
 
 use circuit_registry::CircuitRegistry;
-use osint_activities::{
-    activity::Activities, client::Client, client::guard::Names, simulator::Simulator, spec::Settings,
-};
+use osint_activities::{activity::Activities, client::Client, guard::Names, simulator::Simulator, spec::Settings};
 
 use crate::{
     devserver::{DevServer, DevServerOptions},

@@ -101,7 +101,7 @@ impl<'a> Stage<'a> {
         Outcome::Pass
     }
 
-    fn take(&mut self, step: Step) -> Result<(), CallError<SourceError>> {
+    fn take(&mut self, step: Step) -> Result<(), Stop> {
         match step {
             Step::At(time) => self.wait_until(Duration::from_millis(time)),
             Step::Trip => {
@@ -157,11 +157,11 @@ impl<'a> Stage<'a> {
         Ok(())
     }
 
-    fn needs(&self, feature: Feature) -> Result<(), CallError<SourceError>> {
+    fn needs(&self, feature: Feature) -> Result<(), Stop> {
         self.adapter.lacks(feature).map_or(Ok(()), |reason| Err(Stop::RuledOut(reason)))
     }
 
-    fn call(&self, how: End) -> Result<(), CallError<SourceError>> {
+    fn call(&self, how: End) -> Result<(), Stop> {
         match self.guard.start() {
             Some(flight) => {
                 flight.end(how);
@@ -199,7 +199,7 @@ impl<'a> Stage<'a> {
         flights.iter().flatten().count() as u32
     }
 
-    fn fail_together(&self, count: u32) -> Result<(), CallError<SourceError>> {
+    fn fail_together(&self, count: u32) -> Result<(), Stop> {
         let flights: Vec<Mutex<Option<Box<dyn Flight>>>> = (0..count).map(|_| Mutex::new(self.guard.start())).collect();
         let ended = together(count, |caller| {
             let flight = flights[caller as usize].lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -234,10 +234,10 @@ enum Stop {
     RuledOut(&'static str),
 }
 
-fn differs<T>(expected: impl Into<String>, observed: impl Into<String>) -> Result<T, CallError<SourceError>> {
+fn differs<T>(expected: impl Into<String>, observed: impl Into<String>) -> Result<T, Stop> {
     Err(Stop::Differs { expected: expected.into(), observed: observed.into() })
 }
 
-fn same<T: PartialEq + std::fmt::Debug>(expected: T, observed: T) -> Result<(), CallError<SourceError>> {
+fn same<T: PartialEq + std::fmt::Debug>(expected: T, observed: T) -> Result<(), Stop> {
     if expected == observed { Ok(()) } else { differs(format!("{expected:?}"), format!("{observed:?}")) }
 }

@@ -174,7 +174,7 @@ fn sources() -> Result<Vec<Given>, Exit> {
     let settings = Settings::from_env().map_err(Exit::user)?;
     let mut rows = Vec::new();
     for source in catalog::sources() {
-        for base in [source.base].iter().filter(|base| is_set(base.env)) {
+        for base in [&source.base].into_iter().filter(|base| is_set(base.env)) {
             rows.push(Given::new(source.name, Some(origin(settings.base(base))), base.env));
         }
         let names = source.credentials.iter().flat_map(|credential| credential.any_of.iter());

@@ -4,7 +4,7 @@ use std::{net::SocketAddr, time::Duration};
 
 use circuit_registry::{CircuitRegistry, store};
 use clap::Args;
-use osint_activities::client::guard::Names;
+use osint_activities::guard::Names;
 
 use super::{
     Thresholds,

@@ -19,7 +19,7 @@ pub(super) struct Span {
 /// The finding for an activity that ended in `error`. Never fails: whatever went wrong stays with this one question.
 pub(super) fn degraded(question: &Question, error: &ActivityExecutionError, span: Span) -> Finding {
     if let Some(lack) = details::<FailureDetails>(error) {
-        return Finding::lacking(&lack);
+        return Finding::unanswered(&lack);
     }
     let mut finding = Finding::new(&question.source, &question.operation, Status::Degraded);
     finding.started_at = span.from.and_then(|time| Timestamp::try_from(time).ok());
@@ -131,7 +131,7 @@ mod tests {
             retry_in_ms: Some(30_000),
         };
         let error = application(Reason::Open.failure("refused", None, lack.clone()));
-        assert_eq!(degraded(&question(), &error, span()), Finding::lacking(&lack));
+        assert_eq!(degraded(&question(), &error, span()), Finding::unanswered(&lack));
     }
 
     #[test]
