@@ -11,13 +11,8 @@ use crate::{
     },
     error::{RejectReason, Rejection},
     event::EventKind,
-    fleet::lease,
     policy::Policy,
-    state::{
-        Admission, BreakerState, ChangeMarker, NotAdmitted, Ticket,
-        fleet_view::{ASK, Question},
-    },
-    store::StoreError,
+    state::{Admission, NotAdmitted, Ticket, fleet_view::ASK},
 };
 
 impl BreakerInner {
@@ -161,12 +156,8 @@ impl BreakerInner {
             NotAdmitted::Rejected(reason, retry_in) => (reason, retry_in),
             NotAdmitted::Ask(question) => {
                 // The answer is on its way.
-                self.ask_later(question);
-                let reason = match question {
-                    Question::Probe => RejectReason::Open,
-                    Question::Token => RejectReason::RateLimited,
-                };
-                (reason, Some(ASK))
+                self.ask_store_later(question);
+                (question.reject_reason(), Some(ASK))
             }
         };
         match rejected_counter(reason) {
@@ -201,68 +192,6 @@ impl BreakerInner {
             (a, b) => a.or(b)?,
         };
         tokio::runtime::Handle::try_current().is_ok().then_some(limit)
-    }
-
-    // ── asking the fleet ───────────────────────────────────────────────────────────────────────────────────────────────
-
-    pub(crate) async fn ask_store(&self, question: Question) {
-        let Some(store_handle) = &self.shared.store_handle else { return };
-        match question {
-            Question::Probe => lease::probe(self, store_handle).await,
-            Question::Token => lease::token(self, store_handle).await,
-        }
-    }
-
-    /// For a caller that cannot wait: the next one will find the answer.
-    fn ask_later(&self, question: Question) {
-        let Some(store_handle) = &self.shared.store_handle else { return };
-        match question {
-            Question::Probe => store_handle.probes.push(&self.name),
-            Question::Token => store_handle.tokens.push(&self.name),
-        }
-    }
-
-    /// Tells the state whether the store is there; and how they stand, for [`note`](Self::note).
-    fn prepare(&self, state: &mut BreakerState) -> ChangeMarker {
-        if let Some(store_handle) = &self.shared.store_handle {
-            if let Some(fleet_view) = &mut state.fleet_view {
-                fleet_view.up = store_handle.is_up();
-            }
-            if let Some(fleet_limit) = &mut state.fleet_limit {
-                fleet_limit.up = store_handle.is_up();
-                fleet_limit.shared_by(store_handle.processes());
-            }
-        }
-        state.change_marker()
-    }
-
-    /// Leaves a note for the sync task if the state have changed in a way that others have to hear of.
-    pub(super) fn note(&self, before: ChangeMarker, state: &BreakerState) {
-        let Some(store_handle) = &self.shared.store_handle else { return };
-        let after = state.change_marker();
-        if before == after {
-            return;
-        }
-        match (before.generation != after.generation, state.fleet_view.is_some()) {
-            (true, true) => store_handle.shared.push(&self.name),
-            (true, false) => store_handle.snapshots.push(&self.name),
-            (false, true) => store_handle.failing.push(&self.name),
-            (false, false) => {}
-        }
-    }
-
-    /// Waits until what was said to this breaker is in the store.
-    pub(crate) async fn stored(&self) -> Result<(), StoreError> {
-        let store_handle = self.shared.store_handle.as_ref().ok_or_else(StoreError::absent)?;
-        let shared = self.lock().fleet_view.is_some();
-        store_handle.stored(&self.name, if shared { &store_handle.shared } else { &store_handle.snapshots }).await
-    }
-
-    /// Leaves a note for the sync task whatever has changed.
-    pub(crate) fn note_all(&self) {
-        let Some(store_handle) = &self.shared.store_handle else { return };
-        let shared = self.lock().fleet_view.is_some();
-        if shared { &store_handle.shared } else { &store_handle.snapshots }.push(&self.name);
     }
 }
 

@@ -1,6 +1,6 @@
 //! The shell around a breaker's [`state`](crate::state): it locks, reads the clock, counts, announces and waits.
 //!
-//! A call in good times takes no lock: it reads the [`fast_path`](crate::fast_path), bumps a counter of its own thread's, runs, looks at
+//! A call in good times takes no lock: it reads the [`fast_path`](super::fast_path), bumps a counter of its own thread's, runs, looks at
 //! the fast path again and bumps another. Everything else goes through the mutex, which is never held while a call runs.
 
 use std::{
@@ -63,7 +63,7 @@ pub(super) struct Guarded {
 impl BreakerInner {
     pub(crate) fn new(name: ServiceName, policy: Arc<Policy>, shared: Arc<Shared>) -> Self {
         let mut state = BreakerState::new(policy);
-        if shared.store_handle.as_ref().is_some_and(|store_handle| store_handle.fleet().is_some()) {
+        if shared.store.as_ref().is_some_and(|store| store.can_share()) {
             state.connect();
         }
         let seed = fnv(shared.seed, name.as_bytes());

@@ -10,6 +10,8 @@ pub(crate) mod inner;
 mod reading;
 mod settlement;
 pub(crate) mod shared;
+pub(crate) mod store_port;
 pub(crate) mod sync;
+pub(crate) mod table;
 
 pub use handle::{Breaker, Permit};

@@ -20,7 +20,13 @@ use crate::{BreakersConfig, State, SystemWallClock, breaker::shared::Shared};
 fn explore(yaml: &str, model: impl Fn(Breaker) + Send + Sync + 'static) {
     // Out here, since loom's threads have small stacks.
     let policy = BreakersConfig::from_yaml(&format!("defaults: {yaml}")).unwrap().policy("s");
-    let shared = Shared::new(Shared::new(Vec::new(), Shared::new(SystemWallClock), false, 0, None));
+    let shared = Shared::new(breaker::shared::Shared {
+        clock: Clock::start(),
+        announcer: Announcer::start(Vec::new(), Clock::start(), Shared::new(SystemWallClock)),
+        measured: false,
+        seed: 0,
+        store: None,
+    });
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(3);
     builder
