@@ -286,32 +286,32 @@ impl RegistryBuilder {
         self
     }
 
-    /// Someone who wants to hear of events; may be called more than once.
+    /// Adds an observer of events; may be called more than once.
     pub fn observer(mut self, observer: impl Observer + 'static) -> Self {
         self.observers.push(Arc::new(observer));
         self
     }
 
-    /// Where events and snapshots take wall time from; the system's clock unless said.
+    /// Where events and snapshots take wall time from; the default is the clock of the system.
     pub fn wall_clock(mut self, wall: impl WallClock + 'static) -> Self {
         self.wall = Arc::new(wall);
         self
     }
 
-    /// Whether transitions, overrides and reloads are written to the log; they are unless said.
+    /// Whether transitions, overrides and reloads are written to the log; the default is yes.
     pub fn log(mut self, log: bool) -> Self {
         self.log = log;
         self
     }
 
     /// Measures how long every call takes, for the histogram `circuit_breaker_call_duration_seconds`. Costs two readings of the
-    /// clock a call; off unless said. A policy with slow calls measures its own calls whatever is said here.
+    /// clock a call; the default is no. A policy with slow calls measures its own calls in any case.
     pub fn measure_calls(mut self, measured: bool) -> Self {
         self.measured = measured;
         self
     }
 
-    /// Where the random jitter of open times begins; another place in every process unless said.
+    /// Where the random jitter of open times begins; the default is another place in every process.
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = Some(seed);
         self
@@ -324,7 +324,7 @@ impl RegistryBuilder {
         self
     }
 
-    /// What this process is called among others that share a store; unless said, a random name of its own.
+    /// What this process is called among others that share a store; the default is a random name.
     pub fn process(mut self, name: impl Into<String>) -> Self {
         self.process = Some(name.into());
         self

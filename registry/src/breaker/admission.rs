@@ -16,19 +16,6 @@ use crate::{
 };
 
 impl BreakerInner {
-    /// The answer of the fast path, if it can give one.
-    #[inline]
-    fn enter_by_fast_path(&self) -> Option<Result<Ticket, Rejection>> {
-        let word = self.fast_path.read();
-        if word.admits() {
-            self.counters.count(Counter::Admitted);
-            let started = if word.is_timed() { Some(self.shared.clock.now()) } else { None };
-            return Some(Ok(Ticket::fast(word.generation(), started)));
-        }
-        let retry_in = self.rejected_by_fast_path(word)?;
-        Some(Err(self.rejected_open(retry_in)))
-    }
-
     /// The time until the probe, if the fast path alone can tell that a call is rejected; the rejection is counted.
     #[inline]
     pub(crate) fn rejected_by_fast_path(&self, word: StateWord) -> Option<Duration> {
@@ -48,20 +35,6 @@ impl BreakerInner {
     #[inline]
     pub(crate) fn rejected_open(&self, retry_in: Duration) -> Rejection {
         Rejection::new(self.name.clone(), RejectReason::Open, Some(retry_in))
-    }
-
-    pub(crate) fn try_enter(&self) -> Result<Ticket, Rejection> {
-        match self.enter_by_fast_path() {
-            Some(answer) => answer,
-            None => self.ask_at_last(),
-        }
-    }
-
-    pub(crate) async fn enter(&self) -> Result<Ticket, Rejection> {
-        match self.enter_by_fast_path() {
-            Some(answer) => answer,
-            None => self.enter_by_state().await,
-        }
     }
 
     /// Asks the state; where the bulkhead is full, waits as long as the policy says and asks again from the first step.
@@ -108,7 +81,7 @@ impl BreakerInner {
     }
 
     /// The answer of the state, and a rejection where it has to wait for something.
-    fn ask_at_last(&self) -> Result<Ticket, Rejection> {
+    pub(super) fn ask_at_last(&self) -> Result<Ticket, Rejection> {
         self.ask().map_err(|(refusal, locked)| self.reject(refusal, &locked.state.policy))
     }
 

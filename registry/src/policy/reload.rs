@@ -1,9 +1,9 @@
-//! Hot reload: whatever becomes of the file, the running configuration is a valid one.
+//! Hot reload. The running configuration is always a valid one, whatever happens to the file.
 //!
 //! The *directory* is watched, not the file: editors that write a new file and rename it, and mounted volumes that swap a symbolic
 //! store handle, replace the file we would be watching. Every event only says "look again"; after a pause without events
 //! the file is read, parsed and validated, and applied if its contents are new and good. A bad, empty or missing file is reported once and
-//! changes nothing. A slow heartbeat looks again anyway, for file systems that tell nothing.
+//! changes nothing. A slow heartbeat looks again anyway, for file systems without events.
 
 use std::{
     convert::Infallible,
@@ -23,7 +23,7 @@ use super::{
 /// After the last event the file is left alone this long before it is read: a writer may still be at it.
 const DEBOUNCE: Duration = Duration::from_millis(150);
 
-/// Look again after this long even if nobody said that anything changed.
+/// Look again after this long even without an event.
 const HEARTBEAT: Duration = Duration::from_secs(30);
 
 /// What one look at the file came to.
