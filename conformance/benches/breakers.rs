@@ -54,7 +54,7 @@ fn timed(subject: &Subject, mut count: u64) -> Duration {
     start.elapsed()
 }
 
-/// Batches of 64 calls into a window with so many calls in it. The largest fill is left to `summary`: filling
+/// Batches of 64 calls into a window with a given number of calls. The largest fill is left to `summary`: filling
 /// tower-resilience's time window that far takes seconds each time.
 fn filled_windows(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("64 calls into a window");

@@ -11,7 +11,7 @@ use breaker_conformance::speed::{
     windows,
 };
 
-/// Two threads may cost each at most so many times what one pays alone.
+/// Each of two threads may pay at most this many times what one pays alone.
 const FLAT: f64 = 1.3;
 
 fn main() {
@@ -145,7 +145,7 @@ fn is_look_up(subject: &Subject) -> bool {
 }
 
 fn windows_of_any_size(targets: &mut Vec<Target>) {
-    println!("\n## Windows\n\nNanoseconds per closed, successful call with so many calls in the window.\n");
+    println!("\n## Windows\n\nNanoseconds per closed, successful call by the number of calls in the window.\n");
     println!("| window | {} |", windows::FILLS.map(|fill| fill.to_string()).join(" | "));
     println!("|---|{}", "---:|".repeat(windows::FILLS.len()));
     let mut row = |windowed: &windows::Windowed| {

@@ -110,7 +110,7 @@ impl<E> CallError<E> {
     }
 }
 
-/// Errors that know what they say about the health of the service that caused them.
+/// Errors that classify themselves: what they say about the health of the service.
 ///
 /// ```
 /// use circuit_registry::{Classify, Verdict};
@@ -159,22 +159,21 @@ impl Classify for tokio::time::error::Elapsed {
     }
 }
 
-/// An error that nobody knows anything about is a failure; use [`Breaker::call_with`](crate::Breaker::call_with) to know
-/// better.
+/// An error of an unknown kind is a failure. Use [`Breaker::call_with`](crate::Breaker::call_with) to classify it.
 impl Classify for Box<dyn Error + Send + Sync> {
     fn verdict(&self) -> Verdict {
         Verdict::Failure
     }
 }
 
-/// An error in words is a failure; use [`Breaker::call_with`](crate::Breaker::call_with) to know better.
+/// A text as an error is a failure. Use [`Breaker::call_with`](crate::Breaker::call_with) to classify it.
 impl Classify for String {
     fn verdict(&self) -> Verdict {
         Verdict::Failure
     }
 }
 
-/// An error in words is a failure; use [`Breaker::call_with`](crate::Breaker::call_with) to know better.
+/// A text as an error is a failure. Use [`Breaker::call_with`](crate::Breaker::call_with) to classify it.
 impl Classify for &str {
     fn verdict(&self) -> Verdict {
         Verdict::Failure

@@ -1,7 +1,7 @@
-//! What happened, for those who want to hear of it.
+//! What happened to a breaker, and the observers of that.
 //!
 //! A breaker puts its events into a bounded queue, in the order it decided them; a thread of the registry's own hands them to the
-//! observers. So an observer may block, panic or be slow: it delays other observers and nobody else. If
+//! observers. So an observer may block, panic or be slow: it delays other observers and no call. If
 //! the queue is full, events are dropped and counted, never waited for.
 
 use std::{
@@ -52,7 +52,7 @@ pub enum EventKind {
     Rejected(Rejection),
     /// A call ended. Only for observers that [want calls](Observer::wants_calls).
     Settled {
-        /// What it said.
+        /// Its verdict.
         verdict: Verdict,
         /// Whether that still mattered.
         settlement: Settlement,
@@ -63,7 +63,7 @@ pub enum EventKind {
     Transition(Transition),
     /// Under observation: it would have opened.
     WouldOpen(Transition),
-    /// An operator took control, or let go of it.
+    /// An operator set an override, or released one.
     Overridden {
         /// The mode that holds now.
         mode: Mode,
@@ -120,7 +120,7 @@ impl Announcer {
         let (queue, events) = sync_channel(QUEUE);
         let thread = thread::Builder::new().name("breaker-events".into());
         let started = thread.spawn(move || serve(&events, &observers, clock, &*wall));
-        // Without the thread there is nobody to hear; the breakers work all the same.
+        // Without the thread no observer hears anything; the breakers work all the same.
         let queue = started.is_ok().then_some(queue);
         Self { queue, dropped, wants_calls }
     }

@@ -1,9 +1,4 @@
-//! The registry: names to breakers.
-//!
-//! Configured breakers stand in a table that is replaced as a whole when a reload changes the set of names, and read without a
-//! lock or a reference count: a look-up is a hash, a probe and a comparison. Breakers made on first use, such as
-//! `vies:DE`, live in a map of their own, behind a lock, bounded: beyond the cap the closed ones that have been
-//! idle longest are forgotten, and never one that is open, half-open, overruled or in use.
+//! The registry: a set of named breakers, and how it is put together.
 
 use std::{
     collections::BTreeMap,
@@ -11,19 +6,17 @@ use std::{
     hash::{BuildHasher, RandomState},
     ops::Deref,
     sync::{
-        Arc, Mutex, OnceLock, PoisonError, RwLock,
+        Arc, OnceLock,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
 };
 
-use hashbrown::{DefaultHashBuilder, HashTable};
-
 use crate::{
-    breaker::{Breaker, call::Call, inner::BreakerInner, shared::Shared},
-    clock::{SystemWallClock, WallClock},
+    breaker::{Breaker, call::Call, inner::BreakerInner, shared::Shared, store_port::StorePort, table::BreakerTable},
+    clock::{Clock, SystemWallClock, WallClock},
     error::{CallError, Classify},
-    event::{EventKind, LogObserver, Observer},
+    event::{Announcer, EventKind, LogObserver, Observer},
     fleet::{store_handle::StoreHandle, store_sync::StoreSync},
     outcome::ServiceName,
     policy::{ConfigDiff, Policy, config::BreakersConfig},
@@ -51,32 +44,17 @@ static GLOBAL: OnceLock<CircuitRegistry> = OnceLock::new();
 /// ```
 #[derive(Clone)]
 pub struct CircuitRegistry {
-    inner: Arc<RegistryInner>,
+    table: Arc<BreakerTable>,
+    extras: Arc<Extras>,
 }
 
-struct RegistryInner {
-    shared: Arc<Shared>,
-    hasher: DefaultHashBuilder,
-    /// One table for each set of configured names there has been; the last one holds. Earlier ones stay for readers that are
-    /// still at them, so this grows by the reloads that add or remove names, and by nothing else.
-    configured: boxcar::Vec<HashTable<Arc<BreakerInner>>>,
-    dynamic: RwLock<BTreeMap<ServiceName, Dynamic>>,
-    /// The configuration in force; its mutex serialises everything that changes the set of names.
-    config: Mutex<BreakersConfig>,
-    /// Counts evictions' rounds.
-    round: AtomicU64,
+/// What belongs to a registry as a whole and to no breaker.
+struct Extras {
+    store: Option<Arc<StoreHandle>>,
+    /// Reloads of the configuration: applied, and refused.
     reloads: [AtomicU64; 2],
     #[cfg(feature = "temporal-plugin")]
     keeping: crate::temporal::plugin::Keeping,
-}
-
-/// A breaker without an entry of its own.
-struct Dynamic {
-    inner: Arc<BreakerInner>,
-    /// Calls that had come in when we last looked.
-    arrivals: u64,
-    /// The round in which there were new ones.
-    active: u64,
 }
 
 /// A breaker found by name: borrowed where it is configured, so that the look-up touches no reference count.
@@ -126,7 +104,7 @@ impl CircuitRegistry {
     /// A handle on the breaker of `service`, which is made on first use.
     #[must_use]
     pub fn breaker(&self, service: &str) -> Breaker {
-        Breaker::new(self.inner(service))
+        Breaker::new(self.table.inner(service))
     }
 
     /// Runs `work` through the breaker of `service`; see [`Breaker::call`].
@@ -139,9 +117,9 @@ impl CircuitRegistry {
         F: Future<Output = Result<T, E>>,
         E: Classify,
     {
-        let inner = match self.inner.find_configured(service) {
+        let inner = match self.table.find_configured(service) {
             Some(inner) => Found::Configured(inner),
-            None => Found::Dynamic(self.inner.dynamic(service)),
+            None => Found::Dynamic(self.table.dynamic(service)),
         };
         Call::new(inner, work, crate::breaker::call::classified)
     }
@@ -149,40 +127,40 @@ impl CircuitRegistry {
     /// Goes by `config` from now on. Every breaker keeps its state, deadline, generation and evidence; only what `config` changes
     /// changes. A service that is no longer configured goes by the defaults.
     pub fn apply(&self, config: BreakersConfig) -> ConfigDiff {
-        let diff = self.inner.apply(config);
-        self.inner.reloads[0].fetch_add(1, Ordering::Relaxed);
+        let diff = self.table.apply(config);
+        self.extras.reloads[0].fetch_add(1, Ordering::Relaxed);
         diff
     }
 
     /// The configuration in force.
     #[must_use]
     pub fn config(&self) -> BreakersConfig {
-        self.inner.config().clone()
+        self.table.config().clone()
     }
 
     /// The breaker that guards activities of this type as a whole, if a service lists the type under `activities`.
     #[must_use]
     pub fn breaker_for_activity(&self, activity_type: &str) -> Option<Breaker> {
-        let config = self.inner.config();
-        let inner = self.inner.find_configured(config.service_for_activity(activity_type)?)?;
+        let config = self.table.config();
+        let inner = self.table.find_configured(config.service_for_activity(activity_type)?)?;
         Some(Breaker::new(inner.clone()))
     }
 
     /// Every breaker there is, in alphabetical order, as it is now.
     #[must_use]
     pub fn views(&self) -> Vec<BreakerView> {
-        self.inner.breakers().values().map(|inner| inner.view()).collect()
+        self.table.breakers().values().map(|inner| inner.view()).collect()
     }
 
     /// Waits until observers have heard everything that has happened so far. For tests and shutdowns; blocks the thread.
     pub fn flush_observers(&self) {
-        self.inner.shared.announcer.flush();
+        self.table.shared().announcer.flush();
     }
 
     /// Reports a configuration that could not be loaded: an event, a log line and a count.
     pub fn reload_failed(&self, error: &crate::policy::config::ConfigError) {
-        self.inner.reloads[1].fetch_add(1, Ordering::Relaxed);
-        let shared = &self.inner.shared;
+        self.extras.reloads[1].fetch_add(1, Ordering::Relaxed);
+        let shared = self.table.shared();
         let kind = EventKind::ReloadFailed { error: error.to_string() };
         shared.announcer.announce(&ServiceName::from(""), shared.clock.now(), kind);
     }
@@ -190,14 +168,14 @@ impl CircuitRegistry {
     /// Reloads so far: applied, and refused.
     #[must_use]
     pub fn reloads(&self) -> (u64, u64) {
-        let [applied, refused] = &self.inner.reloads;
+        let [applied, refused] = &self.extras.reloads;
         (applied.load(Ordering::Relaxed), refused.load(Ordering::Relaxed))
     }
 
     /// Events that observers missed because they were too slow.
     #[must_use]
     pub fn events_dropped(&self) -> u64 {
-        self.inner.shared.announcer.dropped()
+        self.table.shared().announcer.dropped()
     }
 
     /// Takes over what the [store](RegistryBuilder::store) remembers: open breakers stay open for the rest of their time, overrides are
@@ -210,201 +188,66 @@ impl CircuitRegistry {
     /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let registry = CircuitRegistry::builder().store(store::open("memory")?).build();
     /// let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
-    /// let sync task = registry.restore().await;
-    /// let kept = tokio::spawn(store_sync.run(async { drop(stopped.await) }));
+    /// let sync = registry.restore().await;
+    /// let kept = tokio::spawn(sync.run(async { drop(stopped.await) }));
     /// // … calls …
     /// stop.send(()).unwrap();
     /// kept.await?; // what was left to store is stored
     /// # Ok(()) }
     /// ```
     pub async fn restore(&self) -> StoreSync {
-        StoreSync::restore(self.clone()).await
+        StoreSync::restore(self.table.clone(), self.extras.store.clone()).await
     }
 
     /// What kind of store there is, and its failures so far by operation; `None` without a store.
     #[must_use]
     pub fn store_errors(&self) -> Option<(&'static str, Vec<(&'static str, u64)>)> {
-        self.store_handle().map(|store_handle| (store_handle.store.kind(), store_handle.errors()))
+        self.extras.store.as_ref().map(|store_handle| (store_handle.store.kind(), store_handle.errors()))
     }
 
-    pub(crate) fn store_handle(&self) -> Option<&Arc<StoreHandle>> {
-        self.inner.shared.store_handle.as_ref()
-    }
-
-    pub(crate) fn inner(&self, service: &str) -> Arc<BreakerInner> {
-        match self.inner.find_configured(service) {
-            Some(inner) => inner.clone(),
-            None => self.inner.dynamic(service),
-        }
-    }
-
-    /// The breaker of `service`, if there is one.
-    pub(crate) fn existing(&self, service: &str) -> Option<Arc<BreakerInner>> {
-        if let Some(inner) = self.inner.find_configured(service) {
-            return Some(inner.clone());
-        }
-        let dynamic = self.inner.dynamic.read().unwrap_or_else(PoisonError::into_inner);
-        dynamic.get(service).map(|known| known.inner.clone())
-    }
-
+    #[cfg(feature = "temporal")]
     pub(crate) fn policy_of(&self, service: &str) -> Arc<Policy> {
-        self.inner.config().policy(service)
+        self.table.policy_of(service)
     }
 
     /// Whether `service` is configured, by itself or as `a:b` through `a`.
     #[cfg(feature = "temporal")]
     pub(crate) fn covers(&self, service: &str) -> bool {
-        self.inner.find_configured(service).is_some() || self.inner.config().covers(service)
+        self.table.find_configured(service).is_some() || self.table.config().covers(service)
     }
 
     /// Where random choices made on behalf of this registry begin.
     #[cfg(feature = "temporal")]
     pub(crate) fn seed(&self) -> u64 {
-        self.inner.shared.seed
+        self.table.shared().seed
     }
 
     /// The sync task that the workers of this registry share.
     #[cfg(feature = "temporal-plugin")]
     pub(crate) fn keeping(&self) -> &crate::temporal::plugin::Keeping {
-        &self.inner.keeping
+        &self.extras.keeping
     }
 
-    /// Whether anything is configured to be shared.
-    pub(crate) fn shares(&self) -> bool {
-        self.inner.config().shares()
-    }
-
+    #[cfg(feature = "prometheus")]
     pub(crate) fn breakers(&self) -> BTreeMap<ServiceName, Arc<BreakerInner>> {
-        self.inner.breakers()
+        self.table.breakers()
+    }
+}
+
+#[cfg(feature = "reload")]
+impl crate::policy::reload::Reloadable for CircuitRegistry {
+    fn apply(&self, config: BreakersConfig) -> ConfigDiff {
+        self.apply(config)
+    }
+
+    fn reload_failed(&self, error: &crate::policy::config::ConfigError) {
+        self.reload_failed(error);
     }
 }
 
 impl fmt::Debug for CircuitRegistry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.views()).finish()
-    }
-}
-
-impl RegistryInner {
-    fn config(&self) -> std::sync::MutexGuard<'_, BreakersConfig> {
-        self.config.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn table(&self) -> &HashTable<Arc<BreakerInner>> {
-        // The builder puts in the first table, and none is ever taken out.
-        let last = self.configured.count().saturating_sub(1);
-        &self.configured[last]
-    }
-
-    #[inline]
-    fn find_configured(&self, service: &str) -> Option<&Arc<BreakerInner>> {
-        self.table().find(self.hasher.hash_one(service), |inner| inner.name.as_str() == service)
-    }
-
-    /// The breaker of a name without an entry of its own.
-    fn dynamic(&self, service: &str) -> Arc<BreakerInner> {
-        let known = self.dynamic.read().unwrap_or_else(PoisonError::into_inner);
-        if let Some(dynamic) = known.get(service) {
-            return dynamic.inner.clone();
-        }
-        drop(known);
-        let config = self.config();
-        // Someone may have made or configured it while we waited.
-        if let Some(inner) = self.find_configured(service) {
-            return inner.clone();
-        }
-        let mut dynamic = self.dynamic.write().unwrap_or_else(PoisonError::into_inner);
-        if let Some(dynamic) = dynamic.get(service) {
-            return dynamic.inner.clone();
-        }
-        let inner = self.new_inner(service, &config);
-        if dynamic.len() >= config.max_dynamic {
-            self.evict(&mut dynamic, config.max_dynamic);
-        }
-        // If all are busy or broken, this one is not remembered: it lives as long as its handles.
-        if dynamic.len() < config.max_dynamic {
-            let active = self.round.load(Ordering::Relaxed);
-            dynamic.insert(inner.name.clone(), Dynamic { inner: inner.clone(), arrivals: 0, active });
-        }
-        inner
-    }
-
-    fn new_inner(&self, service: &str, config: &BreakersConfig) -> Arc<BreakerInner> {
-        Arc::new(BreakerInner::new(service.into(), config.policy(service), self.shared.clone()))
-    }
-
-    /// Makes room for an eighth of the cap, at least one: forgets the closed breakers that have been idle longest.
-    fn evict(&self, dynamic: &mut BTreeMap<ServiceName, Dynamic>, cap: usize) {
-        let round = self.round.fetch_add(1, Ordering::Relaxed) + 1;
-        let mut idle = Vec::new();
-        for (name, known) in dynamic.iter_mut() {
-            let arrivals = known.inner.arrivals();
-            if arrivals != known.arrivals {
-                (known.arrivals, known.active) = (arrivals, round);
-            }
-            // Whoever holds a handle would go on with a breaker that nobody else knows.
-            if Arc::strong_count(&known.inner) == 1 && known.inner.is_forgettable() {
-                idle.push((known.active, name.clone()));
-            }
-        }
-        idle.sort_unstable();
-        for (_, name) in idle.into_iter().take((cap / 8).max(1)) {
-            dynamic.remove(&name);
-        }
-    }
-
-    fn apply(&self, new: BreakersConfig) -> ConfigDiff {
-        let mut config = self.config();
-        let mut diff = ConfigDiff::default();
-        for name in new.services.keys() {
-            match config.services.get(name) {
-                None => diff.added.push(name.clone()),
-                Some(old) if *old != new.services[name] => diff.changed.push(name.clone()),
-                Some(_) => {}
-            }
-        }
-        diff.removed = config.services.keys().filter(|name| !new.services.contains_key(*name)).cloned().collect();
-        diff.defaults_changed = config.defaults != new.defaults;
-
-        let breakers = self.breakers();
-        for (name, inner) in &breakers {
-            inner.reconfigure(&new.policy(name));
-        }
-        if !(diff.added.is_empty() && diff.removed.is_empty()) {
-            self.rename(&breakers, &new);
-        }
-        *config = new;
-        diff
-    }
-
-    /// Moves breakers between the two kinds, so that the configured ones are those of `config`. A reader finds each in at least
-    /// one place at any moment.
-    fn rename(&self, breakers: &BTreeMap<ServiceName, Arc<BreakerInner>>, config: &BreakersConfig) {
-        let mut dynamic = self.dynamic.write().unwrap_or_else(PoisonError::into_inner);
-        let active = self.round.load(Ordering::Relaxed);
-        for (name, inner) in breakers.iter().filter(|(name, _)| !config.services.contains_key(name.as_str())) {
-            dynamic.entry(name.clone()).or_insert_with(|| Dynamic { inner: inner.clone(), arrivals: 0, active });
-        }
-        self.push_table(config, |name| breakers.get(name).cloned());
-        dynamic.retain(|name, _| !config.services.contains_key(name.as_str()));
-    }
-
-    fn push_table(&self, config: &BreakersConfig, known: impl Fn(&str) -> Option<Arc<BreakerInner>>) {
-        let mut table = HashTable::with_capacity(config.services.len());
-        for name in config.services.keys() {
-            let inner = known(name).unwrap_or_else(|| self.new_inner(name, config));
-            table.insert_unique(self.hasher.hash_one(name.as_str()), inner, |inner| {
-                self.hasher.hash_one(inner.name.as_str())
-            });
-        }
-        self.configured.push(table);
-    }
-
-    fn breakers(&self) -> BTreeMap<ServiceName, Arc<BreakerInner>> {
-        // First the lock, under which names change sides, then the table: so a name on its way is found on one of them.
-        let dynamic = self.dynamic.read().unwrap_or_else(PoisonError::into_inner);
-        let configured = self.table().iter().map(|inner| (inner.name.clone(), inner.clone()));
-        dynamic.iter().map(|(name, known)| (name.clone(), known.inner.clone())).chain(configured).collect()
     }
 }
 
@@ -443,32 +286,32 @@ impl RegistryBuilder {
         self
     }
 
-    /// Someone who wants to hear of events; may be called more than once.
+    /// Adds an observer of events; may be called more than once.
     pub fn observer(mut self, observer: impl Observer + 'static) -> Self {
         self.observers.push(Arc::new(observer));
         self
     }
 
-    /// Where events and snapshots take wall time from; the system's clock unless said.
+    /// Where events and snapshots take wall time from; the default is the clock of the system.
     pub fn wall_clock(mut self, wall: impl WallClock + 'static) -> Self {
         self.wall = Arc::new(wall);
         self
     }
 
-    /// Whether transitions, overrides and reloads are written to the log; they are unless said.
+    /// Whether transitions, overrides and reloads are written to the log; the default is yes.
     pub fn log(mut self, log: bool) -> Self {
         self.log = log;
         self
     }
 
     /// Measures how long every call takes, for the histogram `circuit_breaker_call_duration_seconds`. Costs two readings of the
-    /// clock a call; off unless said. A policy with slow calls measures its own calls whatever is said here.
+    /// clock a call; the default is no. A policy with slow calls measures its own calls in any case.
     pub fn measure_calls(mut self, measured: bool) -> Self {
         self.measured = measured;
         self
     }
 
-    /// Where the random jitter of open times begins; another place in every process unless said.
+    /// Where the random jitter of open times begins; the default is another place in every process.
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = Some(seed);
         self
@@ -481,7 +324,7 @@ impl RegistryBuilder {
         self
     }
 
-    /// What this process is called among others that share a store; unless said, a random name of its own.
+    /// What this process is called among others that share a store; the default is a random name.
     pub fn process(mut self, name: impl Into<String>) -> Self {
         self.process = Some(name.into());
         self
@@ -495,20 +338,22 @@ impl RegistryBuilder {
         }
         let seed = self.seed.unwrap_or_else(|| RandomState::new().hash_one(Duration::ZERO));
         let process = self.process.unwrap_or_else(|| format!("{:016x}", RandomState::new().hash_one(seed)));
-        let store = self.store.map(|store| (store, process));
-        let inner = RegistryInner {
-            shared: Arc::new(Shared::new(self.observers, self.wall, self.measured, seed, store)),
-            hasher: DefaultHashBuilder::default(),
-            configured: boxcar::Vec::new(),
-            dynamic: RwLock::default(),
-            config: Mutex::new(BreakersConfig::default()),
-            round: AtomicU64::new(0),
+        let clock = Clock::start();
+        let wall = self.wall.clone();
+        let store = self.store.map(|store| Arc::new(StoreHandle::new(store, clock, wall, process)));
+        let shared = Shared {
+            clock,
+            announcer: Announcer::start(self.observers, clock, self.wall),
+            measured: self.measured,
+            seed,
+            store: store.clone().map(|store| store as Arc<dyn StorePort>),
+        };
+        let extras = Extras {
+            store,
             reloads: Default::default(),
             #[cfg(feature = "temporal-plugin")]
             keeping: Default::default(),
         };
-        inner.push_table(&self.config, |_| None);
-        *inner.config() = self.config;
-        CircuitRegistry { inner: Arc::new(inner) }
+        CircuitRegistry { table: Arc::new(BreakerTable::new(Arc::new(shared), self.config)), extras: Arc::new(extras) }
     }
 }

@@ -58,7 +58,7 @@ pub struct CallCounts {
     pub timed_out: u64,
     /// Asked to stay away.
     pub throttled: u64,
-    /// Said nothing.
+    /// Ended without a word about the service.
     pub neutral: u64,
     /// Ended after their generation was over.
     pub late: u64,

@@ -9,7 +9,7 @@ use circuit_registry::{
 };
 use proptest::prelude::*;
 
-/// Text, then where it is wrong (line, column, key), then part of what is said about it.
+/// Text, then where it is wrong (line, column, key), then part of the message.
 type Bad = (&'static str, u64, u64, &'static str, &'static str);
 
 fn assert_refused(table: &[Bad]) {
@@ -324,7 +324,7 @@ fn an_unknown_key_is_refused_at_every_level() {
 }
 
 #[test]
-fn a_duplicate_key_is_refused_at_every_level_and_names_the_first() {
+fn a_duplicate_key_is_refused_at_every_level() {
     assert_refused(&[
         ("services: {}\nservices: {}", 2, 1, "services", "duplicate key; the first one is on line 1"),
         ("services:\n  s: {}\n\n  s: {}\n", 4, 3, "services.s", "the first one is on line 2"),
@@ -435,7 +435,7 @@ fn a_file_that_is_none_is_refused_by_its_name() {
 }
 
 #[test]
-fn a_file_without_content_is_a_configuration_without_services() {
+fn an_empty_file_is_a_configuration_without_services() {
     for text in [
         "",
         "  \n\n",

@@ -1,4 +1,4 @@
-//! What observers hear: the counts behind every transition, each breaker's events in the order they happened, and who said what.
+//! What observers hear: the counts behind every transition, each breaker's events in the order they happened, and the operator behind each override.
 //! That observers touch no call is tested with the invariants.
 
 use std::{
@@ -62,14 +62,14 @@ services:
     );
     let only = |expected: (State, State, Cause, u64, Option<Duration>)| {
         let heard = heard.transitions(&registry);
-        let told: Vec<_> = heard.iter().map(|t| (t.from, t.to, t.cause, t.generation, t.open_for)).collect();
-        assert_eq!(told, [expected]);
+        let seen: Vec<_> = heard.iter().map(|t| (t.from, t.to, t.cause, t.generation, t.open_for)).collect();
+        assert_eq!(seen, [expected]);
     };
     let row = registry.breaker("row");
     (0..3).for_each(|_| call(&row, Verdict::Failure));
     only((State::Closed, State::Open, Cause::ConsecutiveFailures { failures: 3 }, 1, Some(MINUTE)));
     advance(MINUTE).await;
-    assert_eq!(heard.transitions(&registry), [], "nobody came, so nothing happened");
+    assert_eq!(heard.transitions(&registry), [], "no call came, so nothing happened");
     call(&row, Verdict::Success);
     only((State::Open, State::HalfOpen, Cause::Due, 2, None));
     call(&row, Verdict::Failure);
@@ -111,7 +111,7 @@ async fn every_step_of_a_call_is_told_in_its_order() {
     let probe = breaker.try_acquire().unwrap();
     assert!(breaker.try_acquire().is_err());
     probe.settle(Verdict::Success);
-    let told: Vec<_> = heard
+    let seen: Vec<_> = heard
         .take(&registry)
         .into_iter()
         .map(|event| match event.kind {
@@ -123,7 +123,7 @@ async fn every_step_of_a_call_is_told_in_its_order() {
         })
         .collect();
     assert_eq!(
-        told,
+        seen,
         [
             "admitted false",
             "admitted false",
@@ -140,7 +140,7 @@ async fn every_step_of_a_call_is_told_in_its_order() {
     );
 }
 
-/// Whoever replays the events of a breaker comes through its states, however many threads made them.
+/// A replay of the events of a breaker goes through its states, however many threads made them.
 #[test]
 fn the_events_of_a_breaker_come_in_the_order_they_happened() {
     const THREADS: usize = 4;
@@ -208,10 +208,10 @@ async fn what_operators_and_reloads_do_is_told_with_their_words() {
     registry.apply(BreakersConfig::from_yaml("services: { s: { fail_max: 9 }, t: {} }").unwrap());
     let wrong = BreakersConfig::from_yaml("services: { s: { fail_max: 0 } }").unwrap_err();
     registry.reload_failed(&wrong);
-    let told: Vec<_> = heard.take(&registry).into_iter().map(|e| (e.service.to_string(), e.kind)).collect();
+    let seen: Vec<_> = heard.take(&registry).into_iter().map(|e| (e.service.to_string(), e.kind)).collect();
     let overridden = |mode, why: &str| EventKind::Overridden { mode, who: "alice".into(), why: why.into() };
     assert_eq!(
-        told,
+        seen,
         [
             ("s".into(), overridden(Mode::ForceClosed, "tests")),
             ("s".into(), overridden(Mode::Enforce, "released")),

@@ -63,6 +63,6 @@ fn promtool_accepts_every_family() {
     };
     child.stdin.take().expect("piped").write_all(text.as_bytes()).expect("promtool reads");
     let output = child.wait_with_output().expect("promtool ends");
-    let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() && said.trim().is_empty(), "{said}\n{text}");
+    let complaint = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && complaint.trim().is_empty(), "{complaint}\n{text}");
 }

@@ -58,7 +58,7 @@ async fn an_opening_is_everyones_with_the_same_deadline() {
     assert_eq!(states(&fleet), [State::Open; 3]);
     for breaker in &fleet {
         let left = breaker.view().retry_in.expect("open");
-        assert!(left <= Duration::from_secs(10), "who hears of it late does not restart the cool-down: {left:?}");
+        assert!(left <= Duration::from_secs(10), "a process that hears late does not restart the cool-down: {left:?}");
         assert_eq!(breaker.view().openings, 1);
     }
 }
@@ -87,7 +87,7 @@ async fn a_success_anywhere_ends_the_row() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn exactly_one_process_probes_and_its_success_closes_everyone() {
+async fn one_process_probes_and_its_success_closes_all() {
     let fleet = fleet::<3>(&MemoryStore::new(), SHARED).await;
     fail(&fleet[0], 3).await;
     sleep(Duration::from_secs(61)).await;
@@ -115,7 +115,7 @@ async fn a_store_whose_clock_is_set_back_keeps_nobody_from_probing() {
         sleep(Duration::from_secs(if before_it_is_due { 30 } else { 61 })).await;
         store.set_clock_back(Duration::from_secs(86_400));
         sleep(Duration::from_secs(if before_it_is_due { 31 } else { 0 })).await;
-        let probe = fleet[1].acquire().await.expect("it is due by a clock that nobody can set");
+        let probe = fleet[1].acquire().await.expect("it is due by a clock that cannot be set");
         assert!(probe.is_probe());
         sleep(MOMENT).await;
         assert!(ok(&fleet[0]).await.is_err() && ok(&fleet[2]).await.is_err(), "and one probe is enough");
@@ -146,7 +146,7 @@ async fn a_failed_probe_opens_everyone_for_the_grown_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lease_whose_holder_is_gone_ends_and_another_process_probes() {
+async fn another_process_probes_after_a_lost_lease() {
     let yaml = "fleet: { share: { lease: 5s } }\nservices: { s: { fail_max: 1, reset_timeout: 60s } }";
     let store = MemoryStore::new();
     let survivors = fleet::<2>(&store, yaml).await;
@@ -173,8 +173,8 @@ async fn a_caller_that_cannot_wait_is_told_to_come_back() {
     let fleet = fleet::<2>(&MemoryStore::new(), SHARED).await;
     fail(&fleet[0], 3).await;
     sleep(Duration::from_secs(61)).await;
-    let told = fleet[0].try_acquire().expect_err("the store must be asked first");
-    assert!(told.retry_in.unwrap() <= Duration::from_millis(100), "{told:?}");
+    let rejection = fleet[0].try_acquire().expect_err("the store must be asked first");
+    assert!(rejection.retry_in.unwrap() <= Duration::from_millis(100), "{rejection:?}");
     sleep(MOMENT).await;
     let probe = fleet[0].try_acquire().expect("the answer was there");
     assert!(probe.is_probe() && fleet[1].try_acquire().is_err());
@@ -272,7 +272,7 @@ async fn overrides_hold_everywhere_once_they_are_acknowledged() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_override_that_cannot_be_stored_is_not_acknowledged_and_is_stored_later() {
+async fn an_unstored_override_is_not_acknowledged_but_stored_later() {
     let store = MemoryStore::new();
     let fleet = fleet::<2>(&store, SHARED).await;
     store.set_away(true);

@@ -213,7 +213,7 @@ async fn a_file_cut_at_any_byte_is_read_as_far_as_it_goes() {
 }
 
 #[tokio::test]
-async fn what_a_killed_process_left_half_written_is_removed_and_not_read() {
+async fn half_written_files_are_removed_and_not_read() {
     let folder = Folder::new();
     folder.process(YAML, 0, async |registry| fail(registry, "s", 3).await).await;
     let leftover = folder.0.path().join("breakers.state.tmp-1-0");

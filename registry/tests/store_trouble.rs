@@ -22,10 +22,10 @@ const YAML: &str = "defaults: { fail_max: 3, reset_timeout: 60s }\nservices: { s
 
 /// Tells a child of these tests which folder to try, and what the error should say.
 const FOLDER: &str = "BREAKER_TEST_FOLDER";
-const SAID: &str = "BREAKER_TEST_SAID";
+const EXPECTED: &str = "BREAKER_TEST_SAID";
 
 /// A user without rights, on every system.
-const NOBODY: u32 = 65534;
+const UNPRIVILEGED: u32 = 65534;
 
 /// A process whose breakers are kept in the file at `path`.
 struct Kept {
@@ -66,23 +66,23 @@ impl Kept {
     }
 
     /// Calls go as ever; nothing is acknowledged, and that is counted, and logged once.
-    async fn touches_no_call(&self, log: &Log, said: &str) {
+    async fn touches_no_call(&self, log: &Log, expected: &str) {
         self.registry.call("t", async { Ok::<_, io::Error>(()) }).await.expect("calls pass");
         self.fail("s", 3).await;
         assert_eq!(self.registry.breaker("s").view().state, State::Open, "in memory all is as ever");
         for _ in 0..2 {
             let error = self.registry.breaker("s").stored().await.expect_err("not acknowledged").to_string();
-            assert!(error.contains(said) && error.contains("breakers.state"), "{error}");
+            assert!(error.contains(expected) && error.contains("breakers.state"), "{error}");
         }
         self.registry.call("t", async { Ok::<_, io::Error>(()) }).await.expect("calls pass");
         assert!(self.failures("save") >= 2, "every failure is counted");
         let lines = log.lines(&["WARN", "does not work", "store=file", "op=save"]);
-        assert!(lines.len() == 1 && lines[0].contains(said), "one line, however often it fails: {lines:?}");
+        assert!(lines.len() == 1 && lines[0].contains(expected), "one line, however often it fails: {lines:?}");
     }
 }
 
 #[tokio::test]
-async fn a_full_disk_touches_no_call_and_what_is_missing_is_written_when_there_is_room() {
+async fn a_full_disk_touches_no_call_and_is_written_later() {
     let (log, _guard) = Log::listen();
     let folder = tempfile::tempdir().expect("a temporary folder");
     let kept = Kept::start(&folder.path().join("breakers.state"), YAML).await;
@@ -133,15 +133,15 @@ async fn what_is_no_file_is_neither_read_nor_replaced() {
 /// Does nothing unless it is a child's only test.
 #[tokio::test]
 async fn the_child() {
-    let (Ok(folder), Ok(said)) = (env::var(FOLDER), env::var(SAID)) else { return };
+    let (Ok(folder), Ok(expected)) = (env::var(FOLDER), env::var(EXPECTED)) else { return };
     let (log, _guard) = Log::listen();
     let kept = Kept::start(&Path::new(&folder).join("breakers.state"), YAML).await;
-    kept.touches_no_call(&log, &said).await;
+    kept.touches_no_call(&log, &expected).await;
     println!("no call was touched");
 }
 
 /// A disk of its own for the child, with these options of `mount`; no other process sees it.
-fn with_a_disk(options: &str, before: &str, said: &str) {
+fn with_a_disk(options: &str, before: &str, expected: &str) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let script = format!(
         "mount -t tmpfs -o {options} breakers \"$0\" || exit 99; {before}; exec \"$1\" --exact the_child --nocapture"
@@ -149,20 +149,20 @@ fn with_a_disk(options: &str, before: &str, said: &str) {
     let mut command = Command::new("unshare");
     command.args(["--user", "--map-root-user", "--mount", "sh", "-c", &script]).arg(folder.path());
     command.arg(env::current_exe().expect("this program has a path"));
-    command.env(FOLDER, folder.path()).env(SAID, said);
+    command.env(FOLDER, folder.path()).env(EXPECTED, expected);
     match command.output() {
         Ok(output)
             if !String::from_utf8_lossy(&output.stderr).contains("unshare:") && output.status.code() != Some(99) =>
         {
             assert_untouched(&output);
         }
-        other => eprintln!("NOT TESTED: this system lets nobody mount a disk with {options}: {other:?}"),
+        other => eprintln!("NOT TESTED: this system does not let the test mount a disk with {options}: {other:?}"),
     }
 }
 
 fn assert_untouched(output: &Output) {
-    let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() && said.contains("no call was touched"), "{said}");
+    let expected = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && expected.contains("no call was touched"), "{expected}");
 }
 
 #[test]
@@ -183,16 +183,16 @@ fn a_folder_that_may_not_be_written_touches_no_call() {
     command.args(["--exact", "the_child", "--nocapture"]).current_dir("/");
     // Rights do not hold for root: the child gives them up.
     if fs::metadata("/proc/self").is_ok_and(|me| me.uid() == 0) {
-        command.uid(NOBODY).gid(NOBODY);
+        command.uid(UNPRIVILEGED).gid(UNPRIVILEGED);
     }
-    match command.env(FOLDER, folder.path()).env(SAID, "Permission denied").output() {
+    match command.env(FOLDER, folder.path()).env(EXPECTED, "Permission denied").output() {
         Ok(output) => assert_untouched(&output),
         Err(error) => eprintln!("NOT TESTED: this program cannot be run by another user: {error}"),
     }
 }
 
 #[tokio::test]
-async fn what_cannot_be_used_is_logged_once_and_the_rest_is_restored() {
+async fn unusable_records_are_logged_once_and_the_rest_restored() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("breakers.state");
     let names = ["good", "newer", "odd", "partial", "changed"];

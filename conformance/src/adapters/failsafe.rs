@@ -52,12 +52,12 @@ impl Adapter for Failsafe {
     }
 
     fn build(&self, policy: &Policy, speed: u32) -> Box<dyn Guard> {
-        let told = Told::default();
+        let observed = Observed::default();
         let machine = Config::new()
             .failure_policy(consecutive_failures(policy.fail_max, backoff::constant(policy.reset_timeout / speed)))
-            .instrument(told.clone())
+            .instrument(observed.clone())
             .build();
-        Box::new(Live { machine, told })
+        Box::new(Live { machine, observed })
     }
 
     fn own(&self, group: &str, key: &str) -> Option<Result<(), String>> {
@@ -71,21 +71,21 @@ impl Adapter for Failsafe {
 }
 
 #[derive(Clone)]
-struct Told(Arc<(Mutex<State>, AtomicU32, AtomicU32)>);
+struct Observed(Arc<(Mutex<State>, AtomicU32, AtomicU32)>);
 
-impl Default for Told {
+impl Default for Observed {
     fn default() -> Self {
         Self(Arc::new((Mutex::new(State::Closed), AtomicU32::new(0), AtomicU32::new(0))))
     }
 }
 
-impl Told {
+impl Observed {
     fn set(&self, state: State) {
         *self.0.0.lock().unwrap_or_else(PoisonError::into_inner) = state;
     }
 }
 
-impl Instrument for Told {
+impl Instrument for Observed {
     fn on_call_rejected(&self) {
         self.0.2.fetch_add(1, Ordering::SeqCst);
     }
@@ -105,8 +105,8 @@ impl Instrument for Told {
 }
 
 struct Live {
-    machine: StateMachine<ConsecutiveFailures<backoff::Constant>, Told>,
-    told: Told,
+    machine: StateMachine<ConsecutiveFailures<backoff::Constant>, Observed>,
+    observed: Observed,
 }
 
 impl Guard for Live {
@@ -118,14 +118,14 @@ impl Guard for Live {
     }
 
     fn state(&self) -> State {
-        *self.told.0.0.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.observed.0.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn openings(&self) -> u32 {
-        self.told.0.1.load(Ordering::SeqCst)
+        self.observed.0.1.load(Ordering::SeqCst)
     }
 
     fn rejections(&self) -> u32 {
-        self.told.0.2.load(Ordering::SeqCst)
+        self.observed.0.2.load(Ordering::SeqCst)
     }
 }

@@ -1,4 +1,4 @@
-//! recloser: a failure rate over a full ring, once for closed and once for half-open; state is told by tracing events.
+//! recloser: a failure rate over a full ring, once for closed and once for half-open; tracing events tell the state.
 
 use std::{
     fmt::Debug,
@@ -55,8 +55,8 @@ impl Adapter for Recloser {
         let (len, rate) = policy
             .window
             .map_or((policy.fail_max as usize, 1.0), |window| (window.size as usize, window.percent as f32 / 100.0));
-        let told = Told::default();
-        let breaker = tracing::subscriber::with_default(told.clone(), || {
+        let observed = Observed::default();
+        let breaker = tracing::subscriber::with_default(observed.clone(), || {
             recloser::Recloser::custom()
                 .error_rate_closed(rate)
                 .closed_len(len)
@@ -64,15 +64,15 @@ impl Adapter for Recloser {
                 .open_wait(policy.reset_timeout / speed)
                 .build()
         });
-        Box::new(Live { breaker: breaker.into(), told })
+        Box::new(Live { breaker: breaker.into(), observed })
     }
 }
 
 /// Hears which states it enters, and how often it opened.
 #[derive(Clone)]
-struct Told(Arc<Mutex<(State, u32)>>);
+struct Observed(Arc<Mutex<(State, u32)>>);
 
-impl Default for Told {
+impl Default for Observed {
     fn default() -> Self {
         Self(Arc::new(Mutex::new((State::Closed, 0))))
     }
@@ -103,7 +103,7 @@ impl Visit for Entered {
     fn record_debug(&mut self, _: &Field, _: &dyn Debug) {}
 }
 
-impl Subscriber for Told {
+impl Subscriber for Observed {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
         metadata.target() == RECLOSER_EVENT
     }
@@ -120,9 +120,9 @@ impl Subscriber for Told {
         let mut entered = Entered::default();
         event.record(&mut entered);
         if let (Some(state), true) = (entered.state, entered.started) {
-            let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            told.0 = state;
-            told.1 += u32::from(state == State::Open);
+            let mut observed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            observed.0 = state;
+            observed.1 += u32::from(state == State::Open);
         }
     }
 
@@ -133,13 +133,13 @@ impl Subscriber for Told {
 
 struct Live {
     breaker: AsyncRecloser,
-    told: Told,
+    observed: Observed,
 }
 
 impl Guard for Live {
     fn start(&self) -> Option<Box<dyn Flight>> {
-        let told = self.told.clone();
-        let listening = move |poll: &mut dyn FnMut()| tracing::subscriber::with_default(told.clone(), poll);
+        let observed = self.observed.clone();
+        let listening = move |poll: &mut dyn FnMut()| tracing::subscriber::with_default(observed.clone(), poll);
         launch_future(listening, |work| {
             let call = self.breaker.call(work);
             Box::pin(async move { drop::<Result<(), recloser::Error<Sick>>>(call.await) })
@@ -147,7 +147,7 @@ impl Guard for Live {
     }
 
     fn state(&self) -> State {
-        self.told.0.lock().unwrap_or_else(PoisonError::into_inner).0
+        self.observed.0.lock().unwrap_or_else(PoisonError::into_inner).0
     }
 
     fn failures_to_trip(&self, policy: &Policy) -> u32 {
@@ -156,6 +156,6 @@ impl Guard for Live {
     }
 
     fn openings(&self) -> u32 {
-        self.told.0.lock().unwrap_or_else(PoisonError::into_inner).1
+        self.observed.0.lock().unwrap_or_else(PoisonError::into_inner).1
     }
 }

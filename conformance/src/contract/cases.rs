@@ -41,7 +41,7 @@ pub enum Step {
     At(u64),
     /// As many failures as it takes.
     Trip,
-    /// So many calls, one after the other, that end that way.
+    /// This many calls, one after the other, that end that way.
     Make(u32, End),
     /// A call starts, and must be admitted.
     Start(&'static str),
@@ -57,18 +57,18 @@ pub enum Step {
     Is(State),
     /// The state is read that many times.
     Read(u32),
-    /// Callers come at once; so many are admitted, and stay.
+    /// Callers come at once; this many are admitted, and stay.
     Callers {
         /// How many come.
         callers: u32,
         /// How many must get in.
         admitted: u32,
     },
-    /// So many calls in flight fail at once, each on its own thread.
+    /// This many calls in flight fail at once, each on its own thread.
     FailTogether(u32),
-    /// So many openings were announced.
+    /// This many openings were announced.
     Openings(u32),
-    /// So many rejections were counted.
+    /// This many rejections were counted.
     Rejections(u32),
     /// An operator forces it open.
     ForceOpen,

@@ -1,4 +1,4 @@
-//! Calls that end when told, as futures and as closures.
+//! Calls that end on order, as futures and as closures.
 
 use std::{
     future::Future,
@@ -28,7 +28,7 @@ struct Switch {
     order: Option<End>,
 }
 
-/// The protected call of an asynchronous crate: pending until its flight is told how to end.
+/// The protected call of an asynchronous crate: pending until its flight is ordered to end.
 #[derive(Debug)]
 pub struct Controlled(Arc<Mutex<Switch>>);
 

@@ -157,7 +157,7 @@ pub trait Adapter: Send + Sync {
 
 /// A breaker under examination.
 pub trait Guard: Send + Sync {
-    /// Starts a call that runs until told how to end; `None` means rejected.
+    /// Starts a call that runs until it is ordered to end; `None` means rejected.
     fn start(&self) -> Option<Box<dyn Flight>>;
     /// The state it reports, or last announced.
     fn state(&self) -> State;

@@ -98,7 +98,7 @@ struct Batch {
 }
 
 /// Two threads go through the batches side by side. Each times its own calls and then keeps calling until the other is
-/// done too, so that nobody has the breaker to himself while he is measured.
+/// done too, so that no thread is measured alone on the breaker.
 fn session(subjects: &[Subject], sizes: &[u32], rounds: u32, samples: &mut [Vec<f64>]) {
     let (ready, done) = (AtomicU32::new(0), AtomicU32::new(0));
     let batches = || {

@@ -74,7 +74,7 @@ impl Subject {
     }
 }
 
-/// Counts the successes among so many results of an expression. Like a program, it takes the value of a success and looks at
+/// Counts the successes among the results of an expression. Like a program, it takes the value of a success and looks at
 /// an error, both out of the optimiser's sight.
 #[macro_export]
 macro_rules! repeat {

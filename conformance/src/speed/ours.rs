@@ -101,7 +101,7 @@ pub fn calls_in_context(scene: Scene) -> Subject {
     })
 }
 
-/// `CircuitRegistry::call` with so many services configured, and with a name that has no entry of its own.
+/// `CircuitRegistry::call` with a number of services configured, and with a name that has no entry of its own.
 pub fn lookups() -> Vec<Subject> {
     let mut subjects: Vec<Subject> = [1, 100, 10_000]
         .into_iter()
@@ -120,7 +120,7 @@ pub fn lookups() -> Vec<Subject> {
     subjects
 }
 
-/// A configuration of so many services.
+/// A configuration with `services` services.
 pub fn many(services: usize) -> String {
     let mut yaml = String::from("services:\n");
     for service in 0..services {

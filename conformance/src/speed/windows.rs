@@ -1,6 +1,6 @@
 //! What a call costs when there are already many in the window.
 //!
-//! Every batch meets a window with just so many calls in it: the breaker is built and filled anew for each, because a
+//! Every batch meets a window with exactly this many calls: the breaker is built and filled anew for each, because a
 //! measured call is itself one call more.
 
 use std::{
@@ -29,7 +29,7 @@ pub struct Windowed {
     pub build: fn() -> Subject,
 }
 
-/// Nanoseconds per closed, successful call with so many calls in the window. `budget` is the time to spend on it;
+/// Nanoseconds per closed, successful call by the number of calls in the window. `budget` is the time to spend;
 /// filling counts, and three batches are made in any case.
 pub fn cost(windowed: &Windowed, fill: u32, budget: Duration) -> f64 {
     let mut samples = Vec::new();

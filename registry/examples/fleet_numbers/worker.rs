@@ -127,9 +127,9 @@ impl Worker {
         command.env(SETTING, format!("{store} {port} {callers}")).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().expect("it starts");
         let (stdin, stdout) = (child.stdin.take().expect("piped"), child.stdout.take().expect("piped"));
-        let (told, lines) = channel();
+        let (sender, lines) = channel();
         thread::spawn(move || {
-            BufReader::new(stdout).lines().map_while(Result::ok).try_for_each(|line| told.send(line))
+            BufReader::new(stdout).lines().map_while(Result::ok).try_for_each(|line| sender.send(line))
         });
         let worker = Self { child, _stdin: stdin, lines };
         let first = worker.lines.recv_timeout(crate::PATIENCE);
@@ -137,8 +137,8 @@ impl Worker {
         worker
     }
 
-    /// What it has said since it was last asked.
-    pub(crate) fn said(&self) -> Vec<String> {
+    /// The lines since the last look.
+    pub(crate) fn lines(&self) -> Vec<String> {
         self.lines.try_iter().collect()
     }
 

@@ -11,29 +11,11 @@ use crate::{
     },
     error::{RejectReason, Rejection},
     event::EventKind,
-    fleet::lease,
     policy::Policy,
-    state::{
-        Admission, BreakerState, ChangeMarker, NotAdmitted, Ticket,
-        fleet_view::{ASK, Question},
-    },
-    store::StoreError,
+    state::{Admission, NotAdmitted, Ticket, fleet_view::ASK},
 };
 
 impl BreakerInner {
-    /// The answer of the fast path, if it can give one.
-    #[inline]
-    fn enter_by_fast_path(&self) -> Option<Result<Ticket, Rejection>> {
-        let word = self.fast_path.read();
-        if word.admits() {
-            self.counters.count(Counter::Admitted);
-            let started = if word.is_timed() { Some(self.shared.clock.now()) } else { None };
-            return Some(Ok(Ticket::fast(word.generation(), started)));
-        }
-        let retry_in = self.rejected_by_fast_path(word)?;
-        Some(Err(self.rejected_open(retry_in)))
-    }
-
     /// The time until the probe, if the fast path alone can tell that a call is rejected; the rejection is counted.
     #[inline]
     pub(crate) fn rejected_by_fast_path(&self, word: StateWord) -> Option<Duration> {
@@ -53,20 +35,6 @@ impl BreakerInner {
     #[inline]
     pub(crate) fn rejected_open(&self, retry_in: Duration) -> Rejection {
         Rejection::new(self.name.clone(), RejectReason::Open, Some(retry_in))
-    }
-
-    pub(crate) fn try_enter(&self) -> Result<Ticket, Rejection> {
-        match self.enter_by_fast_path() {
-            Some(answer) => answer,
-            None => self.ask_at_last(),
-        }
-    }
-
-    pub(crate) async fn enter(&self) -> Result<Ticket, Rejection> {
-        match self.enter_by_fast_path() {
-            Some(answer) => answer,
-            None => self.enter_by_state().await,
-        }
     }
 
     /// Asks the state; where the bulkhead is full, waits as long as the policy says and asks again from the first step.
@@ -113,7 +81,7 @@ impl BreakerInner {
     }
 
     /// The answer of the state, and a rejection where it has to wait for something.
-    fn ask_at_last(&self) -> Result<Ticket, Rejection> {
+    pub(super) fn ask_at_last(&self) -> Result<Ticket, Rejection> {
         self.ask().map_err(|(refusal, locked)| self.reject(refusal, &locked.state.policy))
     }
 
@@ -161,12 +129,8 @@ impl BreakerInner {
             NotAdmitted::Rejected(reason, retry_in) => (reason, retry_in),
             NotAdmitted::Ask(question) => {
                 // The answer is on its way.
-                self.ask_later(question);
-                let reason = match question {
-                    Question::Probe => RejectReason::Open,
-                    Question::Token => RejectReason::RateLimited,
-                };
-                (reason, Some(ASK))
+                self.ask_store_later(question);
+                (question.reject_reason(), Some(ASK))
             }
         };
         match rejected_counter(reason) {
@@ -201,68 +165,6 @@ impl BreakerInner {
             (a, b) => a.or(b)?,
         };
         tokio::runtime::Handle::try_current().is_ok().then_some(limit)
-    }
-
-    // ── asking the fleet ───────────────────────────────────────────────────────────────────────────────────────────────
-
-    pub(crate) async fn ask_store(&self, question: Question) {
-        let Some(store_handle) = &self.shared.store_handle else { return };
-        match question {
-            Question::Probe => lease::probe(self, store_handle).await,
-            Question::Token => lease::token(self, store_handle).await,
-        }
-    }
-
-    /// For a caller that cannot wait: the next one will find the answer.
-    fn ask_later(&self, question: Question) {
-        let Some(store_handle) = &self.shared.store_handle else { return };
-        match question {
-            Question::Probe => store_handle.probes.push(&self.name),
-            Question::Token => store_handle.tokens.push(&self.name),
-        }
-    }
-
-    /// Tells the state whether the store is there; and how they stand, for [`note`](Self::note).
-    fn prepare(&self, state: &mut BreakerState) -> ChangeMarker {
-        if let Some(store_handle) = &self.shared.store_handle {
-            if let Some(fleet_view) = &mut state.fleet_view {
-                fleet_view.up = store_handle.is_up();
-            }
-            if let Some(fleet_limit) = &mut state.fleet_limit {
-                fleet_limit.up = store_handle.is_up();
-                fleet_limit.shared_by(store_handle.processes());
-            }
-        }
-        state.change_marker()
-    }
-
-    /// Leaves a note for the sync task if the state have changed in a way that others have to hear of.
-    pub(super) fn note(&self, before: ChangeMarker, state: &BreakerState) {
-        let Some(store_handle) = &self.shared.store_handle else { return };
-        let after = state.change_marker();
-        if before == after {
-            return;
-        }
-        match (before.generation != after.generation, state.fleet_view.is_some()) {
-            (true, true) => store_handle.shared.push(&self.name),
-            (true, false) => store_handle.snapshots.push(&self.name),
-            (false, true) => store_handle.failing.push(&self.name),
-            (false, false) => {}
-        }
-    }
-
-    /// Waits until what was said to this breaker is in the store.
-    pub(crate) async fn stored(&self) -> Result<(), StoreError> {
-        let store_handle = self.shared.store_handle.as_ref().ok_or_else(StoreError::absent)?;
-        let shared = self.lock().fleet_view.is_some();
-        store_handle.stored(&self.name, if shared { &store_handle.shared } else { &store_handle.snapshots }).await
-    }
-
-    /// Leaves a note for the sync task whatever has changed.
-    pub(crate) fn note_all(&self) {
-        let Some(store_handle) = &self.shared.store_handle else { return };
-        let shared = self.lock().fleet_view.is_some();
-        if shared { &store_handle.shared } else { &store_handle.snapshots }.push(&self.name);
     }
 }
 

@@ -1,8 +1,8 @@
 //! One guarded call, from admission to settlement.
 //!
-//! In good times a poll reads the fast path, counts, polls the protected future, reads the fast path again and counts; that is all that
-//! its users pay for. The future is written by hand so that this much is inlined where it is awaited: a result that
-//! comes back from a call out of line is copied through memory, which costs more than deciding did. Whatever is dearer anyway (probes,
+//! While the breaker is closed and healthy, a poll reads the state word, counts, polls the protected future, reads the word
+//! again and counts. Users pay for nothing else. The future is written by hand so that this much is inlined where it is awaited: a result that
+//! comes back from a call out of line is copied through memory, which costs more than deciding did. Everything that costs more anyway (probes,
 //! limits, timeouts, waiting) stays out of line.
 
 use std::{
@@ -27,10 +27,10 @@ use crate::{
     state::Ticket,
 };
 
-/// What a finished call says: its verdict, and for a failure how long the service asked to be left alone.
+/// The judgement of a finished call: its verdict, and for a failure how long the service asked to be left alone.
 pub(crate) type Judgement = (Verdict, Option<Duration>);
 
-/// What a result says that speaks for itself.
+/// The judgement of a result that classifies itself.
 #[inline]
 pub(crate) fn classified<T, E: Classify>(result: &Result<T, E>) -> Judgement {
     match result {
@@ -48,7 +48,7 @@ pin_project! {
     pub(crate) struct Call<'a, C: Deref<Target = BreakerInner>, F, J> {
         inner: C,
         phase: Phase,
-        // What the fast path said when it admitted the call, and when that was, if the word says that calls are timed.
+        // The word that admitted the call, and when that was, if the word says that calls are timed.
         word: StateWord,
         started: Tick,
         judge: Option<J>,
@@ -72,7 +72,7 @@ pin_project! {
 /// How far a call has come: what it means if it is dropped now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
-    /// Nobody was asked yet.
+    /// Not polled yet.
     Start,
     /// Admitted or waiting for it, and between two polls: the caller gave it up.
     Idle,
@@ -82,7 +82,7 @@ enum Phase {
     Over,
 }
 
-/// Of a call that needs more than the fast path.
+/// A call that needs more than the fast path.
 enum Slow<'a> {
     /// It waits to be admitted.
     Waiting(Admitting<'a>),
@@ -168,7 +168,7 @@ where
             None => match this.inner.ask_once() {
                 Ok(ticket) => Ok(ticket),
                 Err(Blocked::Rejected(rejection)) => Err(rejection),
-                // The bulkhead is full, or the store must be asked first. Whoever is refused took nothing, and may ask again.
+                // The bulkhead is full, or the store must be asked first. A call that was not admitted took nothing, and asks again.
                 Err(blocked) => {
                     let inner = this.inner.clone();
                     let mut admission: Admitting<'a> = Box::pin(async move {
@@ -188,7 +188,7 @@ where
             Ok(mut ticket) => {
                 let limit = this.inner.time_limit(&ticket);
                 if let (Some(started), Some(limit)) = (ticket.started, limit) {
-                    // Whoever drops the call later than this has waited in vain, whether its alarm was polled or not.
+                    // A call that is dropped after this has failed, whether its alarm was polled or not.
                     ticket.expires = Some(started.after(limit));
                 }
                 this.alarm.set(limit.map(tokio::time::sleep));

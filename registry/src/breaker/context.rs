@@ -182,6 +182,6 @@ mod tests {
         CallContext::attempt(1).scope(async { assert!(!matters()) }).await;
         CallContext::attempt(2).scope(async { assert!(matters()) }).await;
         CallContext::attempt(1).with_deadline(Instant::now()).scope(async { assert!(matters()) }).await;
-        assert!(!matters(), "a scope that was left matters to nobody");
+        assert!(!matters(), "a scope that was left changes no call");
     }
 }

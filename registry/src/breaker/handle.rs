@@ -1,16 +1,17 @@
-//! What users hold: a handle on a breaker, and permission for one call.
+//! What users hold: a handle on one breaker.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{fmt, sync::Arc};
 
+use super::{
+    call::{Call, classified},
+    inner::BreakerInner,
+    permit::Permit,
+};
 use crate::{
-    breaker::{
-        call::{Call, classified},
-        inner::BreakerInner,
-    },
     error::{CallError, Classify, Rejection},
-    outcome::{ServiceName, Settlement, Verdict},
+    outcome::{ServiceName, Verdict},
     policy::{Mode, Policy},
-    state::{Admission, Ticket, overrides::Override},
+    state::overrides::Override,
     store::StoreError,
     view::BreakerView,
 };
@@ -32,8 +33,7 @@ impl Breaker {
         &self.inner.name
     }
 
-    /// Runs `work` if the breaker lets it, and takes its outcome into account: `Ok` is a success, an error says itself what it
-    /// means.
+    /// Runs `work` if the breaker lets it, and counts its outcome: `Ok` is a success, and an error classifies itself.
     ///
     /// If the returned future is dropped, the call is neutral, unless it had outlived its timeout. If `work` panics,
     /// that is a failure, and the panic goes on.
@@ -85,8 +85,7 @@ impl Breaker {
     /// # Errors
     /// The reason why it may not, with the time to come back.
     pub async fn acquire(&self) -> Result<Permit, Rejection> {
-        let ticket = self.inner.enter().await?;
-        Ok(Permit { inner: self.inner.clone(), ticket: Some(ticket) })
+        Permit::acquire(&self.inner).await
     }
 
     /// Asks for one call to start, now or not at all.
@@ -94,8 +93,7 @@ impl Breaker {
     /// # Errors
     /// The reason why it may not, with the time to come back.
     pub fn try_acquire(&self) -> Result<Permit, Rejection> {
-        let ticket = self.inner.try_enter()?;
-        Ok(Permit { inner: self.inner.clone(), ticket: Some(ticket) })
+        Permit::try_acquire(&self.inner)
     }
 
     /// What the breaker looks like now. Looking changes nothing.
@@ -110,7 +108,7 @@ impl Breaker {
         self.inner.policy()
     }
 
-    /// Rejects every call until `order` is released or ends, whatever timers and verdicts say. Calls in flight are late when they
+    /// Rejects every call until `order` is released or ends, whatever the timers and verdicts are. Calls in flight are late when they
     /// end.
     pub fn force_open(&self, order: Override) {
         self.inner.hold(Mode::ForceOpen, order);
@@ -126,7 +124,7 @@ impl Breaker {
         self.inner.hold(Mode::Observe, order);
     }
 
-    /// Releases every override, whoever holds it: the breaker decides again.
+    /// Releases every override of every holder: the breaker decides again.
     pub fn auto(&self) {
         self.inner.release(None);
     }
@@ -142,7 +140,7 @@ impl Breaker {
         self.inner.note_all();
     }
 
-    /// Waits until what was said to this breaker so far — overrides, releases, a reset — is in the store: it survives a restart,
+    /// Waits until the overrides, releases and resets of this breaker so far are in the store: it survives a restart,
     /// and where the breaker is shared it holds in the whole fleet.
     ///
     /// ```
@@ -167,59 +165,5 @@ impl Breaker {
 impl fmt::Debug for Breaker {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(&self.view(), f)
-    }
-}
-
-/// Permission for one call. It ends exactly once: [settled](Self::settle) with a verdict, or dropped, which is neutral
-/// (a failure, if the drop is part of a panic).
-#[must_use = "a permit dropped unused says nothing about the service; settle it"]
-pub struct Permit {
-    inner: Arc<BreakerInner>,
-    ticket: Option<Ticket>,
-}
-
-impl Permit {
-    /// Ends the call.
-    pub fn settle(mut self, verdict: Verdict) -> Settlement {
-        self.end(verdict, None)
-    }
-
-    /// Ends the call with what its error says, Retry-After included.
-    pub fn settle_error(mut self, error: &impl Classify) -> Settlement {
-        self.end(error.verdict(), error.retry_after())
-    }
-
-    /// Whether this call is a probe of a half-open breaker.
-    #[must_use]
-    pub fn is_probe(&self) -> bool {
-        self.ticket.is_some_and(|ticket| ticket.admission == Admission::Probe)
-    }
-
-    /// The generation that admitted the call.
-    #[must_use]
-    pub fn generation(&self) -> u64 {
-        self.ticket.map_or(0, |ticket| ticket.generation)
-    }
-
-    fn end(&mut self, verdict: Verdict, not_before: Option<Duration>) -> Settlement {
-        match self.ticket.take() {
-            Some(ticket) => self.inner.settle(&ticket, verdict, not_before),
-            None => Settlement::Late,
-        }
-    }
-}
-
-impl Drop for Permit {
-    fn drop(&mut self) {
-        if let Some(ticket) = self.ticket.take() {
-            let verdict = if std::thread::panicking() { Verdict::Failure } else { self.inner.dropped(&ticket) };
-            self.inner.settle(&ticket, verdict, None);
-        }
-    }
-}
-
-impl fmt::Debug for Permit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Permit").field("service", &self.inner.name).field("ticket", &self.ticket).finish()
     }
 }

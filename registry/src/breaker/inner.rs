@@ -1,7 +1,6 @@
-//! The shell around a breaker's [`state`](crate::state): it locks, reads the clock, counts, announces and waits.
+//! One breaker: the lock around its [`state`](crate::state), its counters and its fast path.
 //!
-//! A call in good times takes no lock: it reads the [`fast_path`](crate::fast_path), bumps a counter of its own thread's, runs, looks at
-//! the fast path again and bumps another. Everything else goes through the mutex, which is never held while a call runs.
+//! A call through a healthy breaker takes no lock; see [`fast_path`](super::fast_path). Everything else goes through the mutex, which is never held while a call runs.
 
 use std::{
     sync::{Arc, PoisonError},
@@ -37,7 +36,7 @@ pub(crate) enum Blocked {
     AskStore(Question),
 }
 
-/// Rejections that are counted apart from the counters: they are rare, and take the mutex anyway.
+/// Rejections that are counted apart from the sharded counters: they are rare, and take the mutex anyway.
 const REFUSALS: usize = 4;
 
 /// One breaker. Everything on it is reached through shared references.
@@ -63,7 +62,7 @@ pub(super) struct Guarded {
 impl BreakerInner {
     pub(crate) fn new(name: ServiceName, policy: Arc<Policy>, shared: Arc<Shared>) -> Self {
         let mut state = BreakerState::new(policy);
-        if shared.store_handle.as_ref().is_some_and(|store_handle| store_handle.fleet().is_some()) {
+        if shared.store.as_ref().is_some_and(|store| store.can_share()) {
             state.connect();
         }
         let seed = fnv(shared.seed, name.as_bytes());
@@ -103,8 +102,8 @@ impl BreakerInner {
     // ── operators and configuration ────────────────────────────────────────────────────────────────────────────────────
 
     pub(crate) fn hold(&self, kind: Mode, order: Override) {
-        let told = EventKind::Overridden { mode: kind, who: order.who.clone(), why: order.why.clone() };
-        self.operate(|state, now, _| (state.hold(kind, order, now), Some(told)));
+        let event = EventKind::Overridden { mode: kind, who: order.who.clone(), why: order.why.clone() };
+        self.operate(|state, now, _| (state.hold(kind, order, now), Some(event)));
         self.note_all();
     }
 
@@ -115,8 +114,8 @@ impl BreakerInner {
             Some(state_change) => {
                 any = true;
                 let who = who.unwrap_or("everyone").to_owned();
-                let told = EventKind::Overridden { mode: state.mode(now), who, why: "released".into() };
-                (state_change, Some(told))
+                let event = EventKind::Overridden { mode: state.mode(now), who, why: "released".into() };
+                (state_change, Some(event))
             }
         });
         self.note_all();
@@ -140,17 +139,17 @@ impl BreakerInner {
         changed
     }
 
-    /// Changes the state from outside a call: `change` gets them, the time and a draw.
+    /// Changes the state from outside a call: `change` gets the state, the time and a random draw.
     pub(crate) fn operate(
         &self,
         change: impl FnOnce(&mut BreakerState, Tick, u64) -> (Option<StateChange>, Option<EventKind>),
     ) {
         let (mut guarded, now) = self.lock_all_now();
         let Guarded { state, rng } = &mut *guarded;
-        let (state_change, told) = change(state, now, rng.next());
+        let (state_change, event) = change(state, now, rng.next());
         self.publish(state, now);
-        if let Some(told) = told {
-            self.shared.announcer.announce(&self.name, now, told);
+        if let Some(event) = event {
+            self.shared.announcer.announce(&self.name, now, event);
         }
         self.announce(now, state_change);
     }
@@ -158,12 +157,12 @@ impl BreakerInner {
     // ── under the lock ─────────────────────────────────────────────────────────────────────────────────────────────────
 
     pub(super) fn lock_all(&self) -> MutexGuard<'_, Guarded> {
-        // Nothing under this lock panics; if it did, the state would still be in order between two of its steps.
+        // Nothing under this lock panics. If it did, the state would still be consistent between two of its steps.
         self.guarded.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The state and the time. The clock is read under the lock, so that whoever comes later comes later by the clock too, and nobody
-    /// waits for a lock with an old time in hand.
+    /// The state and the time. The clock is read under the lock: a later holder has a later time, and no thread waits for the lock
+    /// with an old time.
     pub(super) fn lock_all_now(&self) -> (MutexGuard<'_, Guarded>, Tick) {
         let guarded = self.lock_all();
         let now = self.shared.clock.now();
@@ -182,7 +181,7 @@ impl BreakerInner {
     }
 
     pub(super) fn publish(&self, state: &BreakerState, now: Tick) {
-        // Who wants to hear of every call gets every call through the state.
+        // Observers that want every call need every call to take the lock.
         let (word, deadline) = if self.shared.announcer.wants_calls {
             (StateWord::new(state.machine.generation()), None)
         } else {

@@ -7,9 +7,13 @@ pub(crate) mod fast_path;
 mod handle;
 pub(crate) mod histogram;
 pub(crate) mod inner;
+mod permit;
 mod reading;
 mod settlement;
 pub(crate) mod shared;
+pub(crate) mod store_port;
 pub(crate) mod sync;
+pub(crate) mod table;
 
-pub use handle::{Breaker, Permit};
+pub use handle::Breaker;
+pub use permit::Permit;

@@ -22,7 +22,7 @@ impl BreakerInner {
         self.counters.sum(Counter::Admitted) + self.counters.sum(Counter::RejectedOpen) + refused
     }
 
-    /// Closed by its own judgement and by everyone else's, and nobody is in it: it can be forgotten.
+    /// Closed, without an override, and without a call in flight: the table may forget it.
     pub(crate) fn is_forgettable(&self) -> bool {
         let (guarded, now) = self.lock_all_now();
         let state = &guarded.state;

@@ -9,6 +9,7 @@ mod helper;
 pub(crate) mod lease;
 pub(crate) mod merge;
 pub(crate) mod message;
+mod port;
 pub(crate) mod record_codec;
 mod restore;
 pub(crate) mod store_handle;

@@ -20,7 +20,7 @@ use tokio::{
 };
 
 use crate::{
-    breaker::inner::BreakerInner,
+    breaker::{inner::BreakerInner, table::BreakerTable},
     clock::Stamp,
     fleet::{
         lease::limited,
@@ -29,7 +29,6 @@ use crate::{
         store_handle::{Batch, StoreHandle},
     },
     policy::{LimitScope, RateLimitPolicy},
-    registry::CircuitRegistry,
     state::limiter::Limiter,
     store::{FleetStore, Op, PutAnswer, Record, StoreError, Subscription, record::Snapshot},
 };
@@ -68,7 +67,8 @@ const REFRESH: u32 = 6 * 3600;
 /// Keeps a registry in its store, for as long as [`run`](Self::run) runs.
 #[must_use = "nothing is stored until the sync task runs"]
 pub struct StoreSync {
-    pub(super) registry: CircuitRegistry,
+    pub(super) registry: Arc<BreakerTable>,
+    store: Option<Arc<StoreHandle>>,
     fleet: Mutex<Fleet>,
 }
 
@@ -91,9 +91,9 @@ impl std::fmt::Debug for StoreSync {
 
 impl StoreSync {
     /// Restores `registry` from its store.
-    pub(crate) async fn restore(registry: CircuitRegistry) -> Self {
-        let store_sync = Self { registry, fleet: Mutex::default() };
-        if let Some(store_handle) = store_sync.registry.store_handle() {
+    pub(crate) async fn restore(registry: Arc<BreakerTable>, store: Option<Arc<StoreHandle>>) -> Self {
+        let store_sync = Self { registry, store, fleet: Mutex::default() };
+        if let Some(store_handle) = &store_sync.store {
             store_sync.load(store_handle).await;
             store_sync.say_whether_shared(store_handle);
             store_handle.set_kept(true); // from here on somebody will answer
@@ -103,7 +103,7 @@ impl StoreSync {
 
     /// Keeps the registry in its store until `shutdown` is over, and stores what is left to store before it returns.
     pub async fn run(self, shutdown: impl Future<Output = ()>) {
-        let Some(store_handle) = self.registry.store_handle().cloned() else { return shutdown.await };
+        let Some(store_handle) = self.store.clone() else { return shutdown.await };
         tokio::select! {
             () = shutdown => {}
             ((), (), (), (), (), ()) = async { tokio::join!(

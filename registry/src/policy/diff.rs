@@ -1,5 +1,7 @@
 //! What a reload of the configuration changed.
 
+use super::config::BreakersConfig;
+
 /// What a reload changed.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
@@ -15,6 +17,20 @@ pub struct ConfigDiff {
 }
 
 impl ConfigDiff {
+    /// What changes from `old` to `new`.
+    pub(crate) fn between(old: &BreakersConfig, new: &BreakersConfig) -> Self {
+        let mut diff = Self { defaults_changed: old.defaults != new.defaults, ..Self::default() };
+        for (name, policy) in &new.services {
+            match old.services.get(name) {
+                None => diff.added.push(name.clone()),
+                Some(before) if before != policy => diff.changed.push(name.clone()),
+                Some(_) => {}
+            }
+        }
+        diff.removed = old.services.keys().filter(|name| !new.services.contains_key(*name)).cloned().collect();
+        diff
+    }
+
     /// Nothing changed.
     #[must_use]
     pub const fn is_empty(&self) -> bool {

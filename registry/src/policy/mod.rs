@@ -41,7 +41,7 @@ impl Rate {
         self.0
     }
 
-    /// Whether `part` of `whole` is at least this share. Of nothing, nothing is.
+    /// Whether `part` of `whole` is at least this share. False when `whole` is 0.
     #[must_use]
     pub const fn reached(self, part: u64, whole: u64) -> bool {
         whole > 0 && part as u128 * Self::WHOLE as u128 >= self.0 as u128 * whole as u128
@@ -65,7 +65,7 @@ impl Rate {
 /// How much of the past a window judges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Span {
-    /// The last so many calls, at most [`WindowPolicy::MAX_CALLS`].
+    /// The last calls, this many, at most [`WindowPolicy::MAX_CALLS`].
     Calls(NonZeroU32),
     /// The calls of the last so much time.
     Time(Duration),
@@ -73,6 +73,7 @@ pub enum Span {
 
 /// When a sliding window trips the breaker.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct WindowPolicy {
     /// How much of the past counts.
     pub span: Span,
@@ -91,6 +92,7 @@ impl WindowPolicy {
 
 /// What a slow call is, and how many of them are too many.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct SlowPolicy {
     /// A call that took at least this long was slow, whatever its verdict.
     pub call: Duration,
@@ -100,8 +102,9 @@ pub struct SlowPolicy {
 
 /// What opens a closed breaker. With both conditions, whichever trips first.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct TripPolicy {
-    /// So many failures in a row.
+    /// This many failures in a row.
     pub fail_max: Option<NonZeroU32>,
     /// A share of a sliding window.
     pub window: Option<WindowPolicy>,
@@ -109,10 +112,11 @@ pub struct TripPolicy {
 
 /// How long an opening lasts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct OpenTime {
     /// The first opening, and the least of any.
     pub reset_timeout: Duration,
-    /// Each opening without a close in between lasts so many thousandths of the one before. 1000 = no growth.
+    /// Each opening without a close in between lasts this many thousandths of the one before. 1000 = no growth.
     pub factor_milli: u32,
     /// The most of any opening, jitter included.
     pub max: Duration,
@@ -122,6 +126,7 @@ pub struct OpenTime {
 
 /// How an open breaker finds out whether the service is back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct HalfOpenPolicy {
     /// Probes that may be out at once, and the number of verdicts that decide.
     pub permits: NonZeroU32,
@@ -133,6 +138,7 @@ pub struct HalfOpenPolicy {
 
 /// How many calls may run at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct BulkheadPolicy {
     /// Calls in flight at the most.
     pub max_concurrent: NonZeroU32,
@@ -142,8 +148,9 @@ pub struct BulkheadPolicy {
 
 /// How many calls may start per unit of time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct RateLimitPolicy {
-    /// So many calls …
+    /// This many calls …
     pub limit: NonZeroU32,
     /// … per this much time.
     pub per: Duration,
@@ -153,6 +160,7 @@ pub struct RateLimitPolicy {
 
 /// Who shares a rate limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum LimitScope {
     /// Each process has the whole limit.
     #[default]
@@ -163,6 +171,7 @@ pub enum LimitScope {
 
 /// Whether processes share a breaker's state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum FleetPolicy {
     /// Each process finds out for itself.
     #[default]
@@ -173,8 +182,9 @@ pub enum FleetPolicy {
 
 /// How processes share a breaker's state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct SharePolicy {
-    /// So many processes must have opened before all do. With 1, failures are counted together as well.
+    /// This many processes must open before all do. With 1, failures are counted together as well.
     pub quorum: NonZeroU32,
     /// A process that got the probe and is not heard of for so long loses it.
     pub lease: Duration,
@@ -187,8 +197,9 @@ impl Default for SharePolicy {
     }
 }
 
-/// How failed calls are repeated. The library never repeats a call itself; whoever does (Temporal) follows this.
+/// How failed calls are repeated. The library never repeats a call itself; a caller that does, such as Temporal, follows this.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct RetryPolicy {
     /// Attempts in all, the first included.
     pub max_attempts: NonZeroU32,
@@ -202,6 +213,7 @@ pub struct RetryPolicy {
 
 /// What a guarded activity does while its breaker is open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum OnOpen {
     /// Fail now and for good; the workflow degrades.
     #[default]
@@ -241,6 +253,7 @@ impl Mode {
 
 /// The verdict that a `status:` entry gives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum StatusVerdict {
     /// Proof of life.
     Success,
@@ -270,6 +283,7 @@ impl StatusOverrides {
 
 /// Everything a breaker goes by. One of these exists per configured service, and one for all others.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Policy {
     /// What opens it.
     pub trip: TripPolicy,

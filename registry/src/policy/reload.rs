@@ -1,9 +1,9 @@
-//! Hot reload: whatever becomes of the file, the running configuration is a valid one.
+//! Hot reload. The running configuration is always a valid one, whatever happens to the file.
 //!
 //! The *directory* is watched, not the file: editors that write a new file and rename it, and mounted volumes that swap a symbolic
 //! store handle, replace the file we would be watching. Every event only says "look again"; after a pause without events
 //! the file is read, parsed and validated, and applied if its contents are new and good. A bad, empty or missing file is reported once and
-//! changes nothing. A slow heartbeat looks again anyway, for file systems that tell nothing.
+//! changes nothing. A slow heartbeat looks again anyway, for file systems without events.
 
 use std::{
     convert::Infallible,
@@ -15,12 +15,15 @@ use std::{
 use notify::{RecursiveMode, Watcher};
 use tokio::{sync::mpsc, time::timeout};
 
-use crate::{BreakersConfig, CircuitRegistry, ConfigDiff, ConfigError};
+use super::{
+    ConfigDiff,
+    config::{BreakersConfig, ConfigError},
+};
 
 /// After the last event the file is left alone this long before it is read: a writer may still be at it.
 const DEBOUNCE: Duration = Duration::from_millis(150);
 
-/// Look again after this long even if nobody said that anything changed.
+/// Look again after this long even without an event.
 const HEARTBEAT: Duration = Duration::from_secs(30);
 
 /// What one look at the file came to.
@@ -35,18 +38,27 @@ pub enum Reload {
     Refused(ConfigError),
 }
 
+/// What goes by a configuration and can change to another one: a [`CircuitRegistry`](crate::CircuitRegistry).
+pub trait Reloadable {
+    /// Goes by `config` from now on.
+    fn apply(&self, config: BreakersConfig) -> ConfigDiff;
+
+    /// A configuration could not be loaded; the one in force stays.
+    fn reload_failed(&self, error: &ConfigError);
+}
+
 /// Looks at one file and applies what it finds. The decisions of [`watch`], without the watching.
 #[derive(Debug)]
-pub struct Reloader {
-    registry: CircuitRegistry,
+pub struct Reloader<R> {
+    registry: R,
     path: PathBuf,
     seen: Option<Result<Vec<u8>, ConfigError>>,
 }
 
-impl Reloader {
+impl<R: Reloadable> Reloader<R> {
     /// A reloader for `registry`, which is assumed to have been loaded from `path` as it is now.
     #[must_use]
-    pub fn new(registry: CircuitRegistry, path: &Path) -> Self {
+    pub fn new(registry: R, path: &Path) -> Self {
         let seen = Some(BreakersConfig::read(path));
         Self { registry, path: path.to_owned(), seen }
     }
@@ -76,11 +88,12 @@ impl Reloader {
 }
 
 /// Keeps `registry` at what `path` says, for as long as the returned future is polled. Good files are applied, bad ones
-/// reported; see [`CircuitRegistry::apply`] and [`CircuitRegistry::reload_failed`].
+/// reported; see [`CircuitRegistry::apply`](crate::CircuitRegistry::apply) and
+/// [`CircuitRegistry::reload_failed`](crate::CircuitRegistry::reload_failed).
 ///
 /// # Errors
 /// If the file's directory cannot be watched. It never ends otherwise.
-pub async fn watch(registry: CircuitRegistry, path: PathBuf) -> io::Result<Infallible> {
+pub async fn watch<R: Reloadable>(registry: R, path: PathBuf) -> io::Result<Infallible> {
     let (changed, mut changes) = mpsc::channel(1);
     let mut watcher = notify::recommended_watcher(move |_event| {
         // One waiting "look again" is as good as many.

@@ -8,7 +8,7 @@ use crate::policy::Rate;
 
 const WHOLE: u64 = 1_000_000;
 
-/// So many retries can be saved up, and are there at the start: the first failures of a fresh process may be retried.
+/// At most this many retries are saved up, and they are there at the start: the first failures of a fresh process may be retried.
 const SAVED_AT_MOST: u64 = 10;
 
 /// The balance of one breaker's retries.
@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn retries_are_exactly_the_share_of_first_attempts_in_the_long_run() {
+    fn retries_are_exactly_the_share_of_first_attempts() {
         let share = Rate::percent(20).unwrap();
         let mut budget = Budget::full();
         let mut retries = 0;

@@ -23,9 +23,9 @@ pub(crate) struct FleetLimit {
     /// Tokens fetched and not spent, good until then.
     fetched: u32,
     good_until: Tick,
-    /// The store has said that there is none before then.
+    /// The store has no token before then.
     none_before: Tick,
-    /// For when the store is away: this process's share among so many.
+    /// For when the store is away: the share of this process.
     local: Limiter,
     processes: u32,
 }
@@ -50,7 +50,7 @@ impl FleetLimit {
         }
     }
 
-    /// The fleet has so many processes now.
+    /// The fleet has this many processes now.
     pub(crate) fn shared_by(&mut self, processes: u32) {
         if processes != self.processes {
             self.processes = processes;

@@ -1,4 +1,4 @@
-//! What one process knows of its fleet, for one breaker. Pure: it is published what the store said, and when.
+//! What one process knows of its fleet, for one breaker. Pure: it gets the answers of the store and the time.
 
 use std::{sync::Arc, time::Duration};
 
@@ -29,7 +29,7 @@ pub(crate) enum Question {
 /// Who may send the probes of the present opening.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ProbeLease {
-    /// Nobody asked yet.
+    /// No call has asked yet.
     Unknown,
     /// The question is out.
     Asked { until: Tick },
@@ -100,14 +100,14 @@ pub(crate) struct FleetView {
     pub(crate) change: Option<Change>,
     pub(crate) orders: Vec<Order>,
     probe_lease: ProbeLease,
-    /// Peers with failures in a row: who, how many, when they said so.
+    /// Peers with failures in a row: which peer, how many, and when it published that.
     peers: Vec<(u64, u32, Tick)>,
     /// The number of failures in a row that peers were published of, and whether a success is to be published.
     published: u32,
     recovered: bool,
 }
 
-/// Beyond so many unsent orders of one breaker the oldest are forgotten.
+/// Beyond this many unsent orders of one breaker the oldest are dropped.
 const ORDERS: usize = 256;
 
 impl FleetView {
@@ -168,7 +168,7 @@ impl FleetView {
         self.probe_lease = ProbeLease::Alone { until };
     }
 
-    /// Nobody knows who has the probe of this opening.
+    /// It is unknown which process has the probe of this opening.
     pub(crate) const fn ask_again(&mut self) {
         self.probe_lease = ProbeLease::Unknown;
     }
@@ -204,7 +204,7 @@ impl FleetView {
         self.moved_on();
     }
 
-    /// A state begins: nobody has its probe, and failures of before it say nothing.
+    /// A new state begins: no process has its probe, and earlier failures do not count.
     pub(crate) fn moved_on(&mut self) {
         self.probe_lease = ProbeLease::Unknown;
         self.peers.clear();
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lease_is_good_until_it_ends_and_a_peers_as_long_as_it_lasts() {
+    fn a_lease_holds_until_it_ends() {
         let mut fleet_view = shared();
         fleet_view.granted(at(1000));
         fleet_view.taken(at(5000), at(10));
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_store_or_without_a_fleets_opening_nobody_is_asked() {
+    fn without_a_store_or_a_shared_opening_no_call_asks() {
         let mut fleet_view = shared();
         fleet_view.taken(at(5000), at(0));
         fleet_view.up = false;

@@ -73,7 +73,7 @@ impl Limiter {
         Self::share_of(policy, 1)
     }
 
-    /// The limit of one process where so many share `policy`.
+    /// The limit of one process when `processes` share `policy`.
     pub(crate) fn share_of(policy: &RateLimitPolicy, processes: u32) -> Self {
         let processes = NonZeroU32::new(processes).unwrap_or(NonZeroU32::MIN);
         let burst = NonZeroU32::new(policy.limit.get() / processes).unwrap_or(NonZeroU32::MIN);

@@ -1,4 +1,4 @@
-//! The state machine: pure, total, and small enough to hold in the head.
+//! The state machine: closed, open, half-open. It is pure and total.
 //!
 //! Every function takes what it needs — the policy, the present [`Tick`], a random draw — and none reads a clock,
 //! takes a lock, logs or waits. Two ideas carry it:
@@ -24,7 +24,7 @@ use crate::{
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Cause {
-    /// So many failures in a row.
+    /// This many failures in a row.
     ConsecutiveFailures {
         /// How many.
         failures: u32,
@@ -64,7 +64,7 @@ pub enum Cause {
         /// Probes that decide.
         permits: u32,
     },
-    /// An operator said so.
+    /// An operator decided.
     Operator,
     /// It was so before a restart.
     Restored,
@@ -91,6 +91,7 @@ impl fmt::Display for Cause {
 
 /// A change of state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Transition {
     /// The state before.
     pub from: State,
@@ -157,9 +158,9 @@ pub(crate) struct Machine {
     phase: Phase,
     generation: u64,
     consecutive: u32,
-    /// Failures in a row that other processes of the fleet told of, since anyone's last success.
+    /// Failures in a row in other processes of the fleet, since the last success anywhere.
     peers_failed: u32,
-    /// How many of our own failures in a row came before the last success that a peer told of: alone they still count, but not
+    /// How many of our own failures in a row came before the last success of a peer: alone they still count, but not
     /// together with the peers'.
     apart: u32,
     /// Openings since the last close; the exponent of the open time's growth.
@@ -241,7 +242,7 @@ impl Machine {
         self.consecutive.saturating_sub(self.apart)
     }
 
-    /// Failures in a row that peers told of.
+    /// Failures in a row in other processes.
     pub(crate) const fn peers_failed(&self) -> u32 {
         self.peers_failed
     }
@@ -380,7 +381,7 @@ impl Machine {
         }
     }
 
-    // ── told from outside ──────────────────────────────────────────────────────────────────────────────────────────────
+    // ── changed from outside ──────────────────────────────────────────────────────────────────────────────────────────────
 
     /// Starts a generation without changing the state: what is in flight will be late. Probes out are given up, so a half-open
     /// breaker becomes open and due.
@@ -411,7 +412,7 @@ impl Machine {
     }
 
     /// Takes over the opening of another process, or of this one before a restart: its deadline and its place in the growth of
-    /// the open time. Evidence stays. Whoever observes an opening never restarts its cool-down: the deadline is the opening's own.
+    /// the open time. Evidence stays. Observing an opening never restarts its cool-down: the deadline is the opening's own.
     pub(crate) fn adopt_open(&mut self, deadline: Tick, openings: u32, cause: Cause, now: Tick) -> Option<Transition> {
         let from = self.state(now);
         self.openings = openings;

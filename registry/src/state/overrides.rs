@@ -1,4 +1,4 @@
-//! What operators said: overrides that outrank timers, verdicts and the configuration.
+//! Overrides of operators: they outrank timers, verdicts and the configuration.
 //!
 //! Each override has a holder, a reason and, if its holder wishes, an end. Two holders of the same override hold it together:
 //! it lasts until both have let go. Of different kinds, the more cautious outranks: open before closed before observe.
@@ -18,6 +18,7 @@ use crate::{clock::Tick, policy::Mode};
 /// let maintenance = Override::new("alice", "announced maintenance").lasting(Duration::from_secs(3600));
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Override {
     /// Who holds it. The same holder's later override of the same kind replaces the earlier one.
     pub who: String,

@@ -59,21 +59,21 @@ fn who_has_no_store_or_does_not_share_joins_nothing() {
 }
 
 #[test]
-fn a_reload_joins_the_fleet_and_tells_it_the_overrides_in_force() {
+fn a_reload_joins_the_fleet_and_shares_overrides() {
     let mut state = connected(Arc::new(alone()));
     state.hold(Mode::ForceOpen, Override::new("alice", "maintenance").lasting(Duration::from_secs(100)), at(0));
     state.hold(Mode::Observe, Override::new("bob", "over soon").lasting(Duration::from_secs(10)), at(0));
     state.reconfigure(&sharing(), at(40));
     let orders = &state.fleet_view.as_ref().expect("joined").orders;
     let expected = Override::new("alice", "maintenance").lasting(Duration::from_secs(60));
-    assert_eq!(orders.len(), 1, "what has ended is not told: {orders:?}");
+    assert_eq!(orders.len(), 1, "what has ended is not shared: {orders:?}");
     assert_eq!((&orders[0].kind, orders[0].at), (&OrderKind::Hold(Mode::ForceOpen, expected), at(40)));
     state.reconfigure(&Arc::new(alone()), at(41));
     assert!(state.fleet_view.is_none(), "and another leaves it");
 }
 
 #[test]
-fn a_reload_that_changes_something_else_forgets_nothing_of_the_fleet() {
+fn another_reload_forgets_nothing_of_the_fleet() {
     let mut state = open();
     let mut other = Policy::clone(&sharing());
     other.cache_max_age = Some(Duration::from_secs(1));
@@ -100,7 +100,7 @@ fn a_reload_moves_a_rate_limit_to_the_fleet_and_back() {
 #[test]
 fn while_another_process_probes_the_breaker_is_open() {
     let mut state = open();
-    assert_eq!((state.state(at(60)), state.held(at(60))), (State::HalfOpen, None), "nobody knows who probes");
+    assert_eq!((state.state(at(60)), state.held(at(60))), (State::HalfOpen, None), "it is unknown who probes");
     state.fleet_view.as_mut().unwrap().taken(at(70), at(60));
     assert_eq!((state.state(at(61)), state.held(at(61))), (State::Open, Some(at(70))));
     assert_eq!(state.held(at(59)), None, "before it is due its own deadline counts");

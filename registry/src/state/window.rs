@@ -3,7 +3,7 @@
 //! Both kinds cost the same whether they hold nothing or a hundred thousand calls, and both have a size that is known when
 //! they are made. A count window keeps two bits per call in a ring. A time window keeps sixty slices of sums; a slice is
 //! dropped whole when its beginning is older than the window, so that nothing older than `time` is ever counted, and
-//! nothing younger than 59/60 of it is forgotten.
+//! nothing younger than 59/60 of the span is forgotten.
 
 use std::time::Duration;
 
@@ -79,7 +79,7 @@ impl Window {
         }
     }
 
-    /// The same evidence under a new span: as much of it as the new span would have kept. Evidence of the other kind has no
+    /// The same evidence under a new span: as much as the new span would have kept. Evidence of the other kind has no
     /// counterpart and is not carried over.
     pub(crate) fn resized(&self, span: Span) -> Self {
         let mut new = Self::new(span);

@@ -21,7 +21,7 @@ async fn a_rejection_costs_no_retry_token() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_refusal_by_the_bulkhead_gives_back_what_was_taken_and_is_neutral() {
+async fn a_full_bulkhead_gives_back_the_token_and_is_neutral() {
     let case = Case::of(
         "services: { s: { fail_max: 3, reset_timeout: 60s, rate_limit: 3/h, retry: { budget: 20% },
                           bulkhead: { max_concurrent: 1 } } }",
@@ -54,7 +54,7 @@ async fn a_refusal_after_the_deadline_takes_no_probe_slot() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_hundred_breakers_that_open_together_probe_spread_over_the_jitter_and_none_early() {
+async fn the_probes_of_a_hundred_breakers_spread_over_the_jitter() {
     let config = BreakersConfig::from_yaml(
         "defaults: { fail_max: 1, reset_timeout: 60s, reset_growth: { factor: 1, jitter: 20% } }",
     )

@@ -7,7 +7,7 @@ use circuit_registry::{BreakersConfig, CircuitRegistry, State, Verdict};
 use crate::{Case, config};
 
 #[tokio::test(start_paused = true)]
-async fn an_opening_keeps_its_deadline_and_the_next_has_the_new_length() {
+async fn a_reload_changes_the_next_opening_and_not_this_one() {
     let case = Case::three();
     case.trip();
     case.at(30.0).await;
@@ -19,7 +19,7 @@ async fn an_opening_keeps_its_deadline_and_the_next_has_the_new_length() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn four_failures_of_five_and_one_more_under_a_limit_of_three_open() {
+async fn a_lower_limit_opens_at_the_next_failure() {
     let case = Case::of("services: { s: { fail_max: 5 } }");
     (0..4).for_each(|_| case.fail());
     case.registry.apply(config("services: { s: { fail_max: 3 } }"));
@@ -53,7 +53,7 @@ async fn evidence_outlives_a_change_of_the_windows_size() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_wrong_is_named_by_file_line_and_key_and_the_running_configuration_stays() {
+async fn a_bad_file_is_named_by_line_and_key_and_changes_nothing() {
     let case = Case::three();
     case.trip();
     let file = std::env::temp_dir().join(format!("breakers-{}-wrong.yaml", std::process::id()));
@@ -78,7 +78,7 @@ async fn what_is_wrong_is_named_by_file_line_and_key_and_the_running_configurati
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_hundred_thousand_names_are_bounded_and_an_open_breaker_is_never_forgotten() {
+async fn names_are_bounded_and_open_breakers_are_never_forgotten() {
     let registry = CircuitRegistry::new(config("defaults: { fail_max: 1, reset_timeout: 60s }"));
     registry.breaker("sick").try_acquire().unwrap().settle(Verdict::Failure);
     registry.breaker("half-open").try_acquire().unwrap().settle(Verdict::Failure);

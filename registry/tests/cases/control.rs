@@ -25,7 +25,7 @@ async fn a_forced_opening_outlasts_its_timers() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_forced_opening_takes_effect_at_once_and_the_probe_is_late() {
+async fn a_forced_opening_takes_effect_at_once() {
     for verdict in [Verdict::Success, Verdict::Failure, Verdict::Neutral] {
         let case = Case::three();
         case.trip();
@@ -42,7 +42,7 @@ async fn a_forced_opening_takes_effect_at_once_and_the_probe_is_late() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_forced_opening_by_reload_takes_effect_at_once_and_the_probe_is_late() {
+async fn a_forced_opening_by_reload_takes_effect_at_once() {
     let case = Case::three();
     case.trip();
     case.at(60.0).await;
@@ -56,7 +56,7 @@ async fn a_forced_opening_by_reload_takes_effect_at_once_and_the_probe_is_late()
 }
 
 #[tokio::test(start_paused = true)]
-async fn observing_admits_everything_and_says_once_that_it_would_have_opened() {
+async fn observing_admits_all_calls_and_reports_one_opening() {
     let (case, heard) = Heard::of(THREE);
     case.s.observe_only(alice());
     for _ in 0..10 {
@@ -105,7 +105,7 @@ async fn forced_closed_admits_everything_and_remembers_no_failure() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_past_an_overruled_breaker_is_late_once_its_generation_is_over() {
+async fn a_call_past_an_override_is_late_after_its_generation() {
     let case = Case::three();
     case.s.force_closed(alice());
     let call = case.start();
@@ -127,7 +127,7 @@ async fn two_holders_of_a_forced_opening_must_both_let_go() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_override_ends_by_its_own_expiry_and_nothing_of_it_stays() {
+async fn an_override_ends_at_its_expiry_without_a_trace() {
     let case = Case::three();
     case.s.force_open(alice().lasting(Duration::from_secs(90)));
     case.at(89.0).await;
@@ -184,7 +184,7 @@ async fn a_configured_mode_holds_from_the_start() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn after_an_observed_outage_the_breaker_goes_on_from_what_it_saw() {
+async fn after_observation_the_breaker_goes_on_from_its_state() {
     let case = Case::three();
     case.s.observe_only(alice());
     (0..3).for_each(|_| case.fail());

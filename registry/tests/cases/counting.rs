@@ -117,7 +117,7 @@ async fn without_listeners_a_thousand_threads_open_once_too() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_throttle_opens_for_as_long_as_it_says_and_counts_no_failure() {
+async fn a_throttle_opens_for_its_time_and_counts_no_failure() {
     let case = Case::of("services: { s: { fail_max: 3, reset_timeout: 60s, throttle_max: 10m } }");
     case.fail();
     case.start().settle(Verdict::Throttled { retry_after: Some(Duration::from_secs(90)) });
@@ -166,7 +166,7 @@ async fn calls_as_slow_as_the_threshold_open_by_their_share() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_probe_as_slow_as_what_opened_the_breaker_does_not_close_it() {
+async fn a_slow_probe_does_not_close() {
     let case = Case::of(
         "services: { s: { reset_timeout: 60s, window: { calls: 4, minimum_calls: 1, slow_call: 2s, slow_rate: 100% } } }",
     );
@@ -185,7 +185,7 @@ async fn a_probe_as_slow_as_what_opened_the_breaker_does_not_close_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_failure_that_names_a_time_opens_no_earlier_but_then_at_least_that_long() {
+async fn a_failure_with_retry_after_opens_at_least_that_long() {
     struct Overloaded(u64);
     impl circuit_registry::Classify for Overloaded {
         fn verdict(&self) -> Verdict {

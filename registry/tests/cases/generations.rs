@@ -7,7 +7,7 @@ use circuit_registry::{Settlement, State, Verdict};
 use crate::Case;
 
 #[tokio::test(start_paused = true)]
-async fn a_success_of_before_the_opening_neither_closes_nor_frees_a_slot() {
+async fn an_early_success_neither_closes_nor_frees_a_slot() {
     let case = Case::three();
     let a = case.start();
     case.trip();
@@ -31,7 +31,7 @@ async fn a_failure_of_before_the_opening_does_not_fail_the_probes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn failures_of_before_the_opening_do_not_count_after_the_close() {
+async fn failures_before_the_opening_do_not_count_after_it() {
     let case = Case::three();
     let before = [case.start(), case.start(), case.start()];
     case.trip();
@@ -55,7 +55,7 @@ async fn a_success_while_open_moves_no_deadline() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn neither_a_failure_nor_rejections_while_open_move_the_deadline() {
+async fn nothing_moves_the_deadline_while_open() {
     let case = Case::three();
     let a = case.start();
     case.trip();

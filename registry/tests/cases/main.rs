@@ -96,7 +96,7 @@ impl Case {
     }
 }
 
-/// Runs `work` on so many threads at once, all of them on the paused clock of this test.
+/// Runs `work` on `threads` threads at once, all of them on the paused clock of this test.
 fn at_once<T: Send>(threads: usize, work: impl Fn() -> T + Sync) -> Vec<T> {
     let (clock, barrier) = (tokio::runtime::Handle::current(), Barrier::new(threads));
     thread::scope(|scope| {

@@ -49,7 +49,7 @@ async fn the_state_is_half_open_by_time_alone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_configured_service_has_its_series_before_the_first_call() {
+async fn configured_services_have_series_before_the_first_call() {
     let registry =
         CircuitRegistry::new(config("services: { a: {}, b: { window: { calls: 9, slow_call: 1s, slow_rate: 50% } } }"));
     let series = scrape(&measured(&registry));

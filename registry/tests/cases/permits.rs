@@ -32,7 +32,7 @@ async fn a_neutral_probe_gives_its_slot_back_and_decides_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_slow_call_of_before_that_is_dropped_frees_nobody_elses_slot() {
+async fn a_dropped_call_of_before_frees_no_probe_slot() {
     let case = Case::three();
     let slow = case.start();
     case.trip();
@@ -64,7 +64,7 @@ async fn a_hung_probe_is_replaced_after_max_wait_and_is_late_then() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_rejection_beside_a_probe_says_when_the_probe_counts_as_lost() {
+async fn a_rejection_beside_a_probe_names_when_it_counts_as_lost() {
     let case = Case::of(PATIENT);
     case.trip();
     case.at(60.0).await;
@@ -74,7 +74,7 @@ async fn a_rejection_beside_a_probe_says_when_the_probe_counts_as_lost() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn of_ten_callers_at_once_exactly_as_many_probe_as_there_are_permits() {
+async fn of_ten_callers_as_many_probe_as_there_are_permits() {
     for permits in [1, 4] {
         let case = Case::of(&format!(
             "services: {{ s: {{ fail_max: 3, reset_timeout: 60s, half_open: {{ permits: {permits} }} }} }}"

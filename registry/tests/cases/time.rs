@@ -9,7 +9,7 @@ use circuit_registry::{CircuitRegistry, State, Verdict, WallClock};
 
 use crate::{Case, THREE, config};
 
-/// A wall clock that says what it is told to say.
+/// A wall clock that the test sets.
 #[derive(Clone)]
 struct SetWall(Arc<Mutex<SystemTime>>);
 
@@ -20,7 +20,7 @@ impl WallClock for SetWall {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_wall_clock_set_back_an_hour_does_not_prolong_the_opening() {
+async fn a_wall_clock_set_back_does_not_prolong_the_opening() {
     const HOUR: Duration = Duration::from_secs(3600);
     let noon = SystemTime::UNIX_EPOCH + 12 * HOUR;
     let wall = SetWall(Arc::new(Mutex::new(noon)));

@@ -158,7 +158,7 @@ proptest! {
     }
 }
 
-/// More events than the queue holds, and nobody takes any: they are dropped and counted, and no call waits.
+/// More events than the queue holds, and none is taken: they are dropped and counted, and no call waits.
 #[test]
 fn events_that_nobody_takes_are_dropped_and_counted() {
     paused(async {

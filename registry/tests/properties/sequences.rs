@@ -18,7 +18,7 @@ use tokio::task::JoinHandle;
 
 use crate::{
     Mode, Verdict, config,
-    model::{Answer, Model, Said},
+    model::{Answer, Ending, Model},
 };
 
 /// A policy of `s`, without chance: the model says to the nanosecond how long each opening lasts.
@@ -51,7 +51,7 @@ fn policy() -> impl Strategy<Value = String> {
 
 #[derive(Debug, Clone)]
 enum Op {
-    /// A call begins, and waits to be told how to end.
+    /// A call begins, and waits for the order how to end.
     Call,
     /// A permit is taken by hand.
     Acquire,
@@ -91,7 +91,7 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-/// How a protected call is told to end.
+/// How a protected call ends.
 enum End {
     With(Verdict),
     Panic,
@@ -111,19 +111,19 @@ struct Started {
 }
 
 fn begin(breaker: &Breaker) -> (Pin<Box<dyn Future<Output = Answered>>>, oneshot::Sender<End>) {
-    let (tell, told) = oneshot::channel();
+    let (order, ordered) = oneshot::channel();
     let breaker = breaker.clone();
     let call = async move {
         let work = async move {
-            match told.await {
+            match ordered.await {
                 Ok(End::With(verdict)) => Ok(verdict),
                 // Unwinds without troubling the panic hook.
-                Ok(End::Panic) | Err(_) => resume_unwind(Box::new("told to")),
+                Ok(End::Panic) | Err(_) => resume_unwind(Box::new("on purpose")),
             }
         };
         breaker.call_with(work, |result: &io::Result<Verdict>| *result.as_ref().expect("never an error")).await
     };
-    (Box::pin(call), tell)
+    (Box::pin(call), order)
 }
 
 fn poll(call: &mut Pin<Box<dyn Future<Output = Answered>>>) -> Poll<Answered> {
@@ -229,7 +229,7 @@ impl World {
     /// A call has ended with this verdict.
     fn ended(&mut self, call: usize, verdict: Verdict) {
         let now = self.now();
-        let (settlement, opening) = self.model.settle(call, Said { verdict, slow: false, not_before: None }, now);
+        let (settlement, opening) = self.model.settle(call, Ending { verdict, slow: false, not_before: None }, now);
         if let Some(opening) = opening {
             self.model.lasts(opening.most); // without jitter, the least and the most are the same
         }
@@ -296,7 +296,7 @@ impl World {
                     }
                     Flight::Permit(permit) => {
                         let _permit = permit;
-                        resume_unwind(Box::new("told to"));
+                        resume_unwind(Box::new("on purpose"));
                     }
                 }));
                 prop_assert!(panicked.is_err());
@@ -315,7 +315,8 @@ impl World {
             }
             Op::Hold(mode, who, lasting) => {
                 let lasting = lasting.map(|tenths| Duration::from_millis(tenths * 100));
-                let order = Override { who: who.to_string(), why: "told to".into(), ttl: lasting };
+                let mut order = Override::new(who.to_string(), "on purpose");
+                order.ttl = lasting;
                 match mode {
                     Mode::ForceOpen => self.breaker.force_open(order),
                     Mode::ForceClosed => self.breaker.force_closed(order),
@@ -407,7 +408,7 @@ proptest! {
             }
             prop_assert_eq!(world.breaker.view().in_flight, 0);
             if world.breaker.view().state != crate::State::Open {
-                prop_assert!(world.breaker.try_acquire().is_ok(), "nobody is in, and nobody gets in");
+                prop_assert!(world.breaker.try_acquire().is_ok(), "no call is in, and none gets in");
             }
             Ok(())
         })?;

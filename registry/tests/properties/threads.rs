@@ -26,7 +26,7 @@ proptest! {
 
     /// Probes are counted when they are known and forgotten before they are settled, so the count is never above the truth.
     #[test]
-    fn probes_of_a_generation_never_exceed_the_permits_and_every_call_is_counted_once(permits in 1..4_u64, seed in any::<u64>()) {
+    fn probes_never_exceed_the_permits_on_many_threads(permits in 1..4_u64, seed in any::<u64>()) {
         let registry = CircuitRegistry::new(config(&format!(
             "services: {{ s: {{ fail_max: 2, reset_timeout: 1us, half_open: {{ permits: {permits}, max_wait: 1h }} }} }}"
         )));

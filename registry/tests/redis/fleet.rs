@@ -32,7 +32,7 @@ async fn fleet<const N: usize>(server: &Server, yaml: &str) -> [Process; N] {
 }
 
 #[tokio::test]
-async fn failures_are_counted_together_and_the_opening_is_everyones() {
+async fn failures_are_counted_together_and_all_open() {
     let server = Server::start().await;
     let fleet = fleet::<4>(&server, YAML).await;
     for process in &fleet {
@@ -93,7 +93,7 @@ async fn what_was_not_heard_is_read() {
     let server = Server::start().await;
     let fleet = fleet::<2>(&server, YAML).await;
     let mut redis = server.look().await;
-    // A channel that breaks takes what was said on it along.
+    // A channel that breaks loses what was on its way.
     let _: () = redis::cmd("CLIENT").arg("KILL").arg("TYPE").arg("pubsub").query_async(&mut redis).await.unwrap();
     fleet[0].fail(4).await;
     all(&fleet.each_ref(), State::Open).await;
@@ -195,7 +195,7 @@ async fn without_redis_each_process_has_its_part_of_a_rate_limit() {
 }
 
 #[tokio::test]
-async fn no_call_that_is_allowed_or_refused_by_its_own_breaker_asks_redis() {
+async fn calls_that_need_no_lease_or_token_never_ask_redis() {
     let server = Server::start().await;
     let fleet = fleet::<1>(&server, YAML).await;
     let mut redis = server.look().await;

@@ -189,7 +189,7 @@ async fn another_policy_starts_closed() {
     }
 }
 
-/// Nobody has to clean up before breakers are shared again.
+/// Breakers are shared again without a clean-up.
 #[tokio::test]
 async fn what_stands_in_the_way_of_the_fleet_is_replaced() {
     let server = Server::start().await;
@@ -230,7 +230,7 @@ services: { s: { fail_max: 1, reset_timeout: 50ms, rate_limit: { limit: 1000000,
     assert_eq!(process.errors("load").1, 0, "no question has failed");
 }
 
-/// A clock that was set back, or a number that somebody wrote, holds nobody for longer than the limit does.
+/// A clock that was set back, or a number that was edited, delays no call for longer than the limit does.
 #[tokio::test]
 async fn a_token_that_is_due_in_a_far_future_is_due_soon() {
     let server = Server::start().await;
@@ -240,8 +240,8 @@ async fn a_token_that_is_due_in_a_far_future_is_due_soon() {
     eventually("it has joined", || !log.lines(&["INFO", "sharing breakers"]).is_empty()).await;
     let mut redis = server.look().await;
     let _: () = redis.set("circuit-registry:rate:s", "9000000000000000").await.unwrap();
-    let told = process.ok().await.expect_err("none now");
-    assert!(told.retry_in.is_some_and(|time| time <= Duration::from_millis(200)), "{told:?}");
+    let rejection = process.ok().await.expect_err("none now");
+    assert!(rejection.retry_in.is_some_and(|time| time <= Duration::from_millis(200)), "{rejection:?}");
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 //!
 //! Openings last an hour, so that no decision depends on the clock that loom cannot steer.
 
-use std::sync::Arc as Shared;
+use std::sync::Arc as StdArc;
 
 use loom::{
     sync::{
@@ -12,19 +12,29 @@ use loom::{
     thread,
 };
 
-use crate::breaker::{Breaker, inner::BreakerInner};
-use crate::outcome::Verdict;
-use crate::{BreakersConfig, State, SystemWallClock, breaker::shared::Shared};
+use crate::{
+    BreakersConfig, State, SystemWallClock,
+    breaker::{Breaker, inner::BreakerInner, shared::Shared},
+    clock::Clock,
+    event::Announcer,
+    outcome::Verdict,
+};
 
 /// Runs `model` on a fresh breaker in every interleaving.
 fn explore(yaml: &str, model: impl Fn(Breaker) + Send + Sync + 'static) {
     // Out here, since loom's threads have small stacks.
     let policy = BreakersConfig::from_yaml(&format!("defaults: {yaml}")).unwrap().policy("s");
-    let shared = Shared::new(Shared::new(Vec::new(), Shared::new(SystemWallClock), false, 0, None));
+    let shared = StdArc::new(Shared {
+        clock: Clock::start(),
+        announcer: Announcer::start(Vec::new(), Clock::start(), StdArc::new(SystemWallClock)),
+        measured: false,
+        seed: 0,
+        store: None,
+    });
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(3);
     builder
-        .check(move || model(Breaker::new(Shared::new(BreakerInner::new("s".into(), policy.clone(), shared.clone())))));
+        .check(move || model(Breaker::new(StdArc::new(BreakerInner::new("s".into(), policy.clone(), shared.clone())))));
 }
 
 /// A call on a thread of its own.
@@ -34,7 +44,7 @@ fn elsewhere(breaker: &Breaker, verdict: Verdict) -> thread::JoinHandle<bool> {
 }
 
 #[test]
-fn loom_a_trip_beside_an_admission_leaves_it_open_and_every_call_counted() {
+fn loom_a_trip_beside_an_admission_counts_every_call() {
     explore("{ fail_max: 1, reset_timeout: 1h }", |breaker| {
         let tripping = elsewhere(&breaker, Verdict::Failure);
         let admitted = breaker.try_acquire().map(|call| call.settle(Verdict::Success)).is_ok();
@@ -43,7 +53,7 @@ fn loom_a_trip_beside_an_admission_leaves_it_open_and_every_call_counted() {
         assert_eq!((view.state, view.calls.to_open, view.in_flight), (State::Open, 1, 0));
         assert_eq!((view.calls.success, view.calls.failure), (u64::from(admitted), 1));
         assert_eq!(view.calls.rejected_open, u64::from(!admitted));
-        assert!(breaker.try_acquire().is_err(), "whoever knows of the trip is rejected");
+        assert!(breaker.try_acquire().is_err(), "a thread that knows of the trip is rejected");
     });
 }
 

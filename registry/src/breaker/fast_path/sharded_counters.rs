@@ -1,4 +1,4 @@
-//! Counters that cost a call next to nothing and are exact all the same.
+//! Counters that cost a call very little and lose no count.
 //!
 //! An atomic addition on a shared cache line is the dearest thing a closed breaker could do: it makes two threads wait for
 //! each other. So each breaker has a few *counters*, a cache line each, and each thread owns a *index*: the number of
@@ -139,7 +139,7 @@ impl ShardedCounters {
         self.0.iter().fold(0, |sum, shard| sum.wrapping_add(shard.0[counter as usize].load(Ordering::Acquire)))
     }
 
-    /// Calls admitted and not ended. Ends are read before beginnings, and whoever sees an end sees its beginning, so that a call in
+    /// Calls admitted and not ended. Ends are read before beginnings, and a reader that sees an end sees its beginning, so that a call in
     /// between is counted rather than missed.
     pub(crate) fn in_flight(&self) -> u64 {
         let ended = [Counter::Success, Counter::Failure, Counter::Throttled, Counter::Neutral]

@@ -1,6 +1,6 @@
-//! The fast path: one word that tells most callers all they need, without a lock.
+//! The state word: most callers need to read nothing else, and take no lock.
 //!
-//! The whole state of a breaker lives behind a mutex. Whoever holds it publishes a digest here before letting go: the
+//! The whole state of a breaker lives behind a mutex. The holder of the mutex publishes a digest here before letting go: the
 //! generation, and which of the common cases hold. While nothing is wrong a call reads this word twice — once to
 //! be admitted, once to see that its success changes nothing — and writes only its own thread's counters. An open breaker
 //! publishes its deadline beside the word, so a rejection needs no lock either.
@@ -76,7 +76,7 @@ impl StateWord {
         self.0 & PRISTINE != 0
     }
 
-    /// A success changes nothing, and nobody wants to know how long it took.
+    /// A success changes nothing, and calls are not timed.
     pub(crate) const fn lets_success_pass(self) -> bool {
         self.0 & (PRISTINE | TIMED) == PRISTINE
     }
@@ -148,7 +148,7 @@ mod loom_tests {
     // Loom compares an access with the last one to the same cell only, and the writer's own look at the word hides its store
     // from the reader's. So the threads say themselves where others may go on.
 
-    /// A reader that is told to reject never pairs one opening's word with another's deadline.
+    /// A reader that rejects never pairs one opening's word with another's deadline.
     #[test]
     fn a_rejection_reads_its_own_openings_deadline() {
         loom::model(|| {

@@ -68,7 +68,7 @@ impl ConfigError {
     }
 }
 
-/// Text that may quote a file: one line of it, and not without end, whatever the file says.
+/// Text that may quote a file: cut to one line of limited length.
 fn one_line(text: &str) -> String {
     const LONGEST: usize = 500;
     let mut line = String::new();

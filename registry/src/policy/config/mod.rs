@@ -1,4 +1,4 @@
-//! `breakers.yaml`: the one source of truth for every threshold.
+//! `breakers.yaml`: where every threshold is set.
 //!
 //! ```
 //! use circuit_registry::BreakersConfig;
@@ -16,7 +16,7 @@
 //! ```
 //!
 //! A service takes each key it does not have from `defaults`, blocks as a whole. What trips a breaker is one unit: an entry that
-//! has `fail_max` or `window` has said what trips it, and inherits neither.
+//! has `fail_max` or `window` inherits neither.
 
 mod error;
 mod read;
@@ -29,7 +29,7 @@ pub use error::{ConfigError, Place};
 
 use crate::policy::{FleetPolicy, LimitScope, Policy};
 
-/// A larger file is refused unread: a thousand services need a tenth of it.
+/// A larger file is refused unread: a thousand services need a tenth of that.
 const LARGEST_FILE: u64 = 1 << 20;
 
 /// Breakers made on first use, without an entry of their own, unless `names: { max_dynamic: … }` says otherwise.

@@ -23,7 +23,7 @@ use crate::{
         overrides::Override,
     },
 };
-use model::{Answer, Model, Said};
+use model::{Answer, Ending, Model};
 
 // ── random policies ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -105,7 +105,7 @@ fn policy() -> impl Strategy<Value = Policy> {
 enum Op {
     Admit,
     /// A call in flight ends; a drop is a neutral verdict, a panic a failure.
-    Settle(usize, Said),
+    Settle(usize, Ending),
     Advance(Duration),
     /// The clock steps back.
     Back(Duration),
@@ -115,7 +115,7 @@ enum Op {
     Reset,
 }
 
-fn said() -> impl Strategy<Value = Said> {
+fn ending() -> impl Strategy<Value = Ending> {
     let verdict = prop_oneof![
         4 => Just(Verdict::Success),
         6 => Just(Verdict::Failure),
@@ -123,14 +123,14 @@ fn said() -> impl Strategy<Value = Said> {
         2 => Just(Verdict::Neutral),
     ];
     (verdict, prop::bool::weighted(0.2), option::weighted(0.1, time(0..=60)))
-        .prop_map(|(verdict, slow, not_before)| Said { verdict, slow, not_before })
+        .prop_map(|(verdict, slow, not_before)| Ending { verdict, slow, not_before })
 }
 
 fn op() -> impl Strategy<Value = Op> {
     let forced = select(vec![Mode::Observe, Mode::ForceClosed, Mode::ForceOpen]);
     prop_oneof![
         30 => Just(Op::Admit),
-        30 => (any::<usize>(), said()).prop_map(|(call, said)| Op::Settle(call, said)),
+        30 => (any::<usize>(), ending()).prop_map(|(call, ending)| Op::Settle(call, ending)),
         12 => time(0..=30).prop_map(Op::Advance),
         2 => time(0..=30).prop_map(Op::Back),
         3 => any::<usize>().prop_map(Op::Reload),
@@ -163,8 +163,8 @@ enum Effect {
     Admitted(Ticket),
     Refused(NotAdmitted),
     Settled(Ticket, Settlement, Option<StateChange>),
-    /// Told from outside, or nothing at all.
-    Told,
+    /// The state was changed from outside, or nothing happened.
+    Changed,
 }
 
 impl World {
@@ -196,9 +196,9 @@ impl World {
                     }
                 };
             }
-            Op::Settle(call, said) if !self.calls.is_empty() => {
+            Op::Settle(call, ending) if !self.calls.is_empty() => {
                 let (_, ticket) = self.calls.remove(call % self.calls.len());
-                let sample = Sample { verdict: said.verdict, slow: said.slow, not_before: said.not_before };
+                let sample = Sample { verdict: ending.verdict, slow: ending.slow, not_before: ending.not_before };
                 let (settlement, state_change) = self.state.settle(ticket, sample, now, self.rng.next());
                 return Effect::Settled(ticket, settlement, state_change);
             }
@@ -219,7 +219,7 @@ impl World {
                 let _ = self.state.reset(now);
             }
         }
-        Effect::Told
+        Effect::Changed
     }
 
     fn at(&self) -> Duration {
@@ -277,9 +277,9 @@ fn follow(model: &mut Model, world: &World, op: &Op, call: Option<usize>, effect
             };
             prop_assert_eq!(answer, expected);
         }
-        Op::Settle(_, said) => {
+        Op::Settle(_, ending) => {
             if let (Some(call), Effect::Settled(_, settlement, _)) = (call, effect) {
-                let (expected, opening) = model.settle(call, *said, now);
+                let (expected, opening) = model.settle(call, *ending, now);
                 prop_assert_eq!(settlement, expected);
                 if let Some(opening) = opening {
                     let deadline = world.deadline().map(|d| Duration::from_nanos(d.as_nanos()));
@@ -327,9 +327,9 @@ proptest! {
         }
     }
 
-    /// Most calls never see the state, but a digest of them: it says what they would have said.
+    /// Most calls never see the state, but a digest of them: it says what the state would have answered.
     #[test]
-    fn the_gate_says_what_the_books_would_have_said(run in run()) {
+    fn the_digest_says_what_the_state_would_answer(run in run()) {
         let mut world = World::new(&run);
         for op in &run.1 {
             let digest = world.state.digest(world.now, false);
@@ -358,13 +358,13 @@ proptest! {
                     }
                 }
                 Effect::Settled(ticket, ..) => {
-                    let success = matches!(op, Op::Settle(_, Said { verdict: Verdict::Success, .. }));
+                    let success = matches!(op, Op::Settle(_, Ending { verdict: Verdict::Success, .. }));
                     let by_fast_path = ticket.admission == Admission::Pass && ticket.generation == digest.generation;
                     if success && digest.pristine && by_fast_path {
                         prop_assert_eq!(world.machine(), machine, "there was nothing for a success to change");
                     }
                 }
-                Effect::Told => {}
+                Effect::Changed => {}
             }
         }
     }
@@ -392,13 +392,13 @@ proptest! {
             let placed = world.calls.iter().filter(|(_, t)| t.placed).count();
             prop_assert_eq!(world.state.occupied as usize, placed);
         }
-        let neutral = Said { verdict: Verdict::Neutral, slow: false, not_before: None };
+        let neutral = Ending { verdict: Verdict::Neutral, slow: false, not_before: None };
         while !world.calls.is_empty() {
             world.step(&Op::Settle(0, neutral));
         }
         prop_assert_eq!(world.state.occupied, 0);
         if world.state.state(world.now) != State::Open {
-            prop_assert!(matches!(world.step(&Op::Admit), Effect::Admitted(..)), "nobody is in, and nobody gets in");
+            prop_assert!(matches!(world.step(&Op::Admit), Effect::Admitted(..)), "no call is in, and none gets in");
         }
     }
 
@@ -439,15 +439,15 @@ proptest! {
 
     /// 5
     #[test]
-    fn a_success_resets_the_counter_and_a_neutral_call_moves_nothing(run in run()) {
+    fn a_success_resets_the_count_and_a_neutral_call_does_not(run in run()) {
         let mut world = World::new(&run);
         for op in &run.1 {
             let (closed, before) = (world.state.machine.is_closed(), world.machine());
             let failures = world.state.machine.consecutive_failures();
             let Effect::Settled(ticket, Settlement::Counted, _) = world.step(op) else { continue };
-            let Op::Settle(_, said) = op else { continue };
+            let Op::Settle(_, ending) = op else { continue };
             let after = world.state.machine.consecutive_failures();
-            match said.verdict {
+            match ending.verdict {
                 _ if ticket.admission == Admission::Bypass => prop_assert_eq!(world.machine(), before),
                 Verdict::Success => prop_assert_eq!(after, 0),
                 // The last probe, by whose failure the rate is not reached.
@@ -495,7 +495,7 @@ proptest! {
             if let Some(t) = opened(effect) {
                 let lasts = t.open_for.unwrap_or_default();
                 let asked = match op {
-                    Op::Settle(_, Said { not_before, .. }) => not_before.unwrap_or_default().min(policy.throttle_max),
+                    Op::Settle(_, Ending { not_before, .. }) => not_before.unwrap_or_default().min(policy.throttle_max),
                     _ => Duration::ZERO,
                 };
                 if let Cause::Throttled { retry_after } = t.cause {
@@ -539,7 +539,7 @@ proptest! {
                         let full = matches!(other, NotAdmitted::Rejected(RejectReason::BulkheadFull, _));
                         prop_assert!(full, "{:?}", other);
                     }
-                    Effect::Settled(..) | Effect::Told => {}
+                    Effect::Settled(..) | Effect::Changed => {}
                 }
             } else {
                 prop_assert_eq!(world.state.mode(world.now), world.state.policy.mode, "after its end");

@@ -1,4 +1,4 @@
-//! The contract once more, as naively as it can be said: every verdict is kept, every rate is counted afresh, every call in
+//! The contract once more, as naively as possible: every verdict is kept, every rate is counted afresh, every call in
 //! flight is on a list. It shares no arithmetic with what it judges.
 
 use std::{collections::BTreeMap, time::Duration};
@@ -10,7 +10,7 @@ pub(crate) type At = Duration;
 
 /// What a finished call says.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Said {
+pub(crate) struct Ending {
     pub(crate) verdict: Verdict,
     pub(crate) slow: bool,
     pub(crate) not_before: Option<Duration>,
@@ -248,7 +248,7 @@ impl Model {
 
     /// A call ends. Where that opens the breaker, between how much and how much time it is open for; [`lasts`](Self::lasts)
     /// says which.
-    pub(crate) fn settle(&mut self, call: usize, said: Said, now: At) -> (Settlement, Option<Opening>) {
+    pub(crate) fn settle(&mut self, call: usize, ending: Ending, now: At) -> (Settlement, Option<Opening>) {
         let call = self.calls.remove(&call).expect("in flight");
         if call.generation != self.generation {
             return (Settlement::Late, None);
@@ -256,17 +256,17 @@ impl Model {
         if call.kind == Kind::Bypass {
             return (Settlement::Counted, None);
         }
-        let opening = match (said.verdict, &self.phase) {
+        let opening = match (ending.verdict, &self.phase) {
             (Verdict::Neutral, _) | (_, Phase::Open { .. }) => None,
             (Verdict::Throttled { retry_after }, _) => {
                 let time = retry_after.unwrap_or(self.policy.open.reset_timeout).min(self.policy.throttle_max);
                 Some(Opening { least: time, most: time })
             }
             (verdict, Phase::Closed) => {
-                self.count(verdict, said.slow, now);
-                self.trips(verdict, now).then(|| self.opening(said))
+                self.count(verdict, ending.slow, now);
+                self.trips(verdict, now).then(|| self.opening(ending))
             }
-            (verdict, Phase::HalfOpen { .. }) => self.judge_probe(verdict, said, now),
+            (verdict, Phase::HalfOpen { .. }) => self.judge_probe(verdict, ending, now),
         };
         if let Some(opening) = opening {
             self.generation += 1;
@@ -303,10 +303,10 @@ impl Model {
         enough_in_a_row || too_much_of_the_window
     }
 
-    fn judge_probe(&mut self, verdict: Verdict, said: Said, now: At) -> Option<Opening> {
+    fn judge_probe(&mut self, verdict: Verdict, ending: Ending, now: At) -> Option<Opening> {
         self.consecutive = if verdict == Verdict::Failure { self.consecutive + 1 } else { 0 };
         let Phase::HalfOpen { verdicts, quiet_since } = &mut self.phase else { unreachable!("only probes come here") };
-        verdicts.push(verdict == Verdict::Success && !said.slow);
+        verdicts.push(verdict == Verdict::Success && !ending.slow);
         *quiet_since = now;
         let permits = self.policy.half_open.permits.get() as usize;
         let bad = verdicts.iter().filter(|good| !**good).count();
@@ -316,7 +316,7 @@ impl Model {
             Some(rate) => bad > 0 && bad as f64 / permits as f64 >= f64::from(rate.ppm()) / 1e6,
         };
         if fails(bad) {
-            return Some(self.opening(said));
+            return Some(self.opening(ending));
         }
         if !fails(bad + to_come) {
             self.close();
@@ -325,13 +325,13 @@ impl Model {
     }
 
     /// The next opening by failure.
-    fn opening(&mut self, said: Said) -> Opening {
+    fn opening(&mut self, ending: Ending) -> Opening {
         let open = self.policy.open;
         let grown = open.reset_timeout.as_secs_f64() * (f64::from(open.factor_milli) / 1e3).powi(self.openings as i32);
         let least = Duration::try_from_secs_f64(grown).unwrap_or(Duration::MAX).min(open.max);
         let jitter = 1.0 + f64::from(open.jitter.ppm()) / 1e6;
         let most = Duration::try_from_secs_f64(least.as_secs_f64() * jitter).unwrap_or(Duration::MAX).min(open.max);
-        let asked = said.not_before.unwrap_or_default().min(self.policy.throttle_max);
+        let asked = ending.not_before.unwrap_or_default().min(self.policy.throttle_max);
         self.openings += 1;
         Opening { least: least.max(asked), most: most.max(asked) }
     }
@@ -403,7 +403,7 @@ impl Model {
         self.generation = generation;
     }
 
-    /// Whoever is in flight is late; a half-open breaker is open and due.
+    /// Calls in flight are late; a half-open breaker is open and due.
     fn disown(&mut self, now: At) {
         self.generation += 1;
         if matches!(self.phase, Phase::HalfOpen { .. }) {
