@@ -13,5 +13,4 @@ pub mod identifiers;
 pub mod model;
 pub mod parse;
 pub mod rehearsal;
-pub mod simulator;
 pub mod source;

@@ -9,8 +9,8 @@ use circuit_registry::CircuitRegistry;
 use osint_activities::{
     activity::Activities,
     client::{Client, Settings, guard::Names},
-    simulator::Simulator,
 };
+use osint_simulator::Simulator;
 
 use crate::{
     devserver::{DevServer, DevServerOptions},

@@ -18,12 +18,12 @@ mod stand_ins;
 use std::time::Duration;
 
 use circuit_registry::{BreakersConfig, State, temporal::Reason};
+use osint_simulator::Simulator;
 
 use super::*;
 use crate::{
     client::{Settings, guard::Names},
     model::{Status, Subject},
-    simulator::Simulator,
 };
 
 const ONLY: Chance = Chance { attempt: 1, last: true };

@@ -1,13 +1,13 @@
 use std::sync::{Arc, Mutex};
 
 use circuit_registry::CallError;
+use osint_simulator::Simulator;
 
 use super::*;
 use crate::{
     classify::Trouble,
     model::Status,
     parse::torture::{Harm, harmed, objection},
-    simulator::Simulator,
 };
 
 /// What healthy upstreams say on one way.

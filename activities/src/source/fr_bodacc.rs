@@ -111,7 +111,7 @@ mod tests {
     use crate::parse::torture::torture;
 
     fn body() -> String {
-        let notices = include_str!("../../fixtures/fr_bodacc/notices.json");
+        let notices = include_str!("../../../simulator/fixtures/fr_bodacc/notices.json");
         format!(r#"{{"total_count":3,"results":{notices}}}"#)
     }
 

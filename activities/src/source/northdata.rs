@@ -270,8 +270,8 @@ mod tests {
     use super::*;
     use crate::parse::torture::torture;
 
-    const SIEMENS: &str = include_str!("../../fixtures/northdata/companies/siemens.json");
-    const ZALANDO: &str = include_str!("../../fixtures/northdata/companies/zalando.json");
+    const SIEMENS: &str = include_str!("../../../simulator/fixtures/northdata/companies/siemens.json");
+    const ZALANDO: &str = include_str!("../../../simulator/fixtures/northdata/companies/zalando.json");
 
     fn subject(id: &str, name: &str) -> Subject {
         let known = |text: &str| (!text.is_empty()).then(|| text.to_owned());

@@ -304,7 +304,7 @@ mod tests {
     use super::*;
     use crate::parse::torture::torture;
 
-    const INDEX: &[u8] = include_bytes!("../../fixtures/opensanctions_feed/default.json");
+    const INDEX: &[u8] = include_bytes!("../../../simulator/fixtures/opensanctions_feed/default.json");
 
     #[test]
     fn an_index_names_the_edition_and_its_file() {

@@ -222,7 +222,7 @@ mod tests {
     use super::*;
     use crate::parse::torture::torture;
 
-    const BODY: &[u8] = include_bytes!("../../fixtures/peppol_verify/0202239951.json");
+    const BODY: &[u8] = include_bytes!("../../../simulator/fixtures/peppol_verify/0202239951.json");
 
     fn parse(body: &[u8]) -> Result<Answer, Trouble> {
         match read(body)? {

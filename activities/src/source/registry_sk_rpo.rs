@@ -90,7 +90,7 @@ mod tests {
     use super::*;
     use crate::{classify::Class, model::Standing, parse::torture::torture};
 
-    const ESET: &[u8] = include_bytes!("../../fixtures/registry_sk_rpo/31333532.json");
+    const ESET: &[u8] = include_bytes!("../../../simulator/fixtures/registry_sk_rpo/31333532.json");
 
     #[test]
     fn names_and_addresses_are_a_part_of_the_answer() {
