@@ -23,6 +23,5 @@ pub mod harness;
 pub mod identifiers;
 pub mod model;
 pub mod parse;
-pub mod simulator;
 pub mod source;
 pub mod spec;

@@ -6,10 +6,8 @@ use std::{
 };
 
 use circuit_registry::{BreakersConfig, CircuitRegistry};
-use osint_activities::{
-    model::{Country, Subject},
-    simulator::Simulator,
-};
+use osint_activities::model::{Country, Subject};
+use osint_simulator::Simulator;
 use osint_worker::{
     devserver::DevServerOptions,
     exit::Exit,

@@ -6,7 +6,8 @@ use std::{
 };
 
 use circuit_registry::CircuitRegistry;
-use osint_activities::{activity::Activities, client::Client, guard::Names, simulator::Simulator, spec::Settings};
+use osint_activities::{activity::Activities, client::Client, guard::Names, spec::Settings};
+use osint_simulator::Simulator;
 
 use crate::{
     devserver::{DevServer, DevServerOptions},

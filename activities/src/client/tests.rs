@@ -97,7 +97,7 @@ async fn a_body_over_the_limit_is_cut() {
 
 #[tokio::test]
 async fn a_bomb_is_cut_by_what_comes_out_of_it() {
-    let bomb = include_bytes!("../../fixtures/bomb.gz");
+    let bomb = include_bytes!("../../../simulator/fixtures/bomb.gz");
     let answer = http("200 OK\r\ncontent-encoding: gzip", bomb);
     let limit = bomb.len() * 20;
     let trouble = ask(vec![answer], Request::get("/x").limit(limit)).await.expect_err("a bomb");

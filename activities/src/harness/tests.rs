@@ -1,12 +1,12 @@
 use std::sync::{Arc, Mutex};
 
 use circuit_registry::CallError;
+use osint_simulator::Simulator;
 
 use super::*;
 use crate::{
     model::Status,
     parse::corruption::{Harm, harmed, objection},
-    simulator::Simulator,
     spec::SourceError,
 };
 

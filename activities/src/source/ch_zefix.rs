@@ -232,9 +232,9 @@ mod tests {
     use super::*;
     use crate::parse::corruption::assert_survives_corruption;
 
-    const FIRM: &[u8] = include_bytes!("../../fixtures/ch_zefix/details/1009345.json");
-    const OFFICIAL: &[u8] = include_bytes!("../../fixtures/ch_zefix_official/CHE191546434.json");
-    const PUBLICATIONS: &[u8] = include_bytes!("../../fixtures/ch_zefix/publications/1009345.json");
+    const FIRM: &[u8] = include_bytes!("../../../simulator/fixtures/ch_zefix/details/1009345.json");
+    const OFFICIAL: &[u8] = include_bytes!("../../../simulator/fixtures/ch_zefix_official/CHE191546434.json");
+    const PUBLICATIONS: &[u8] = include_bytes!("../../../simulator/fixtures/ch_zefix/publications/1009345.json");
 
     #[test]
     fn both_services_describe_the_same_company() {

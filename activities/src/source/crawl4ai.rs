@@ -198,7 +198,7 @@ mod tests {
     }
 
     fn home() -> Value {
-        result(include_str!("../../fixtures/crawl4ai/pages/www.equinor.com.json"))
+        result(include_str!("../../../simulator/fixtures/crawl4ai/pages/www.equinor.com.json"))
     }
 
     fn body(result: &Value) -> Vec<u8> {
@@ -217,7 +217,7 @@ mod tests {
         assert_eq!((home.title.as_deref(), home.url.as_str()), (Some("Equinor"), "https://www.equinor.com/"));
         assert_eq!(home.states, ["registration number"]);
         assert_eq!(home.legal_notices, ["https://www.equinor.com/legal"]);
-        let notice = result(include_str!("../../fixtures/crawl4ai/pages/www.equinor.com/legal.json"));
+        let notice = result(include_str!("../../../simulator/fixtures/crawl4ai/pages/www.equinor.com/legal.json"));
         let notice = page(&body(&notice), &subject()).expect("a page");
         assert_eq!(notice.states, ["name", "registration number"]);
         let text = serde_json::to_string(&notice).expect("serialises");

@@ -282,9 +282,9 @@ mod tests {
     use super::*;
     use crate::parse::corruption::assert_survives_corruption;
 
-    const ENTITY: &[u8] = include_bytes!("../../fixtures/cz_ares/entities/27082440.json");
-    const REGISTER: &[u8] = include_bytes!("../../fixtures/cz_ares/vr/27082440.json");
-    const PARTNERS: &[u8] = include_bytes!("../../fixtures/cz_ares/vr/26168685.json");
+    const ENTITY: &[u8] = include_bytes!("../../../simulator/fixtures/cz_ares/entities/27082440.json");
+    const REGISTER: &[u8] = include_bytes!("../../../simulator/fixtures/cz_ares/vr/27082440.json");
+    const PARTNERS: &[u8] = include_bytes!("../../../simulator/fixtures/cz_ares/vr/26168685.json");
 
     #[test]
     fn an_entity_is_read_whole() {

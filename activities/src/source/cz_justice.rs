@@ -99,8 +99,8 @@ mod tests {
     use super::*;
     use crate::parse::corruption::assert_survives_corruption;
 
-    const DEEDS: &[u8] = include_bytes!("../../fixtures/cz_justice/deeds/27082440.json");
-    const BOTH: &[u8] = include_bytes!("../../fixtures/cz_justice/deeds/45274649.json");
+    const DEEDS: &[u8] = include_bytes!("../../../simulator/fixtures/cz_justice/deeds/27082440.json");
+    const BOTH: &[u8] = include_bytes!("../../../simulator/fixtures/cz_justice/deeds/45274649.json");
 
     #[test]
     fn deeds_are_listed_with_the_years_of_the_accounts() {
@@ -119,7 +119,7 @@ mod tests {
         let empty = br#"{"vysledekdetail":{"prehledlistin":[]}}"#;
         assert_eq!(deeds(empty).expect_err("none").class, Class::NotFound);
         assert_eq!(deeds(br#"{"vysledekdetail":{}}"#).expect_err("no list").class, Class::BadShape);
-        let challenge = include_bytes!("../../fixtures/html/challenge.html");
+        let challenge = include_bytes!("../../../simulator/fixtures/html/challenge.html");
         assert_eq!(deeds(challenge).expect_err("a challenge").class, Class::Unavailable);
     }
 

@@ -103,8 +103,8 @@ mod tests {
     use super::*;
     use crate::parse::corruption::assert_survives_corruption;
 
-    const HIT: &[u8] = include_bytes!("../../fixtures/cz_justice_legacy/search/27082440.html");
-    const DEEDS: &[u8] = include_bytes!("../../fixtures/cz_justice_legacy/deeds/441107.html");
+    const HIT: &[u8] = include_bytes!("../../../simulator/fixtures/cz_justice_legacy/search/27082440.html");
+    const DEEDS: &[u8] = include_bytes!("../../../simulator/fixtures/cz_justice_legacy/deeds/441107.html");
 
     #[test]
     fn a_number_leads_to_the_list_of_deeds() {
@@ -122,8 +122,8 @@ mod tests {
     #[test]
     fn nothing_found_is_told_from_no_register() {
         let of = |body: &[u8]| page(body, None).and_then(|page| subject(&page)).expect_err("no company").class;
-        assert_eq!(of(include_bytes!("../../fixtures/cz_justice_legacy/nothing.html")), Class::NotFound);
-        assert_eq!(of(include_bytes!("../../fixtures/html/challenge.html")), Class::Unavailable);
+        assert_eq!(of(include_bytes!("../../../simulator/fixtures/cz_justice_legacy/nothing.html")), Class::NotFound);
+        assert_eq!(of(include_bytes!("../../../simulator/fixtures/html/challenge.html")), Class::Unavailable);
         let empty = b"<html><table class=list><tr><th>Typ listiny</th></tr></table></html>";
         let read = page(empty, None).and_then(|page| listed(&page)).expect_err("no deeds");
         assert_eq!(read.class, Class::NotFound);

@@ -217,8 +217,8 @@ mod tests {
     use super::*;
     use crate::parse::corruption::assert_survives_corruption;
 
-    const NOVO: &[u8] = include_bytes!("../../fixtures/dk_cvr/companies/24256790.json");
-    const BANKRUPT: &[u8] = include_bytes!("../../fixtures/dk_cvr/companies/99000104.json");
+    const NOVO: &[u8] = include_bytes!("../../../simulator/fixtures/dk_cvr/companies/24256790.json");
+    const BANKRUPT: &[u8] = include_bytes!("../../../simulator/fixtures/dk_cvr/companies/99000104.json");
 
     #[test]
     fn an_entry_is_read_whole_but_for_the_telephone() {
@@ -252,7 +252,7 @@ mod tests {
 
     #[test]
     fn the_official_records_are_put_together() {
-        let fixture = include_str!("../../fixtures/dk_cvr_datafordeler/24256790.json");
+        let fixture = include_str!("../../../simulator/fixtures/dk_cvr_datafordeler/24256790.json");
         let records: Value = serde_json::from_str(fixture).expect("JSON");
         let ours = put_together(&records).expect("an entry").facts.companies.remove(0);
         let theirs = company(NOVO).expect("an entry").facts.companies.remove(0);

@@ -308,8 +308,9 @@ mod tests {
     use super::*;
     use crate::parse::corruption::assert_survives_corruption;
 
-    const BANKS: &[u8] = include_bytes!("../../fixtures/eba_register/credit_institutions.json");
-    const ARCHIVED: &[u8] = include_bytes!("../../fixtures/eba_register/files/download-PSDMD-202611290000.zip");
+    const BANKS: &[u8] = include_bytes!("../../../simulator/fixtures/eba_register/credit_institutions.json");
+    const ARCHIVED: &[u8] =
+        include_bytes!("../../../simulator/fixtures/eba_register/files/download-PSDMD-202611290000.zip");
 
     fn subject(country: &str, id: &str, name: &str) -> Subject {
         let known = |text: &str| (!text.is_empty()).then(|| text.to_owned());
@@ -325,7 +326,7 @@ mod tests {
 
     #[test]
     fn the_metadata_name_the_file_its_checksum_and_its_day() {
-        let body = include_bytes!("../../fixtures/eba_register/filemetadata.json");
+        let body = include_bytes!("../../../simulator/fixtures/eba_register/filemetadata.json");
         let announced = announcement(body).expect("an edition");
         assert!(announced.link.ends_with("/register/downloads/PSDMD/20261129/download-PSDMD-202611290000.zip"));
         assert_eq!((day(announced.date).to_string(), sha256(ARCHIVED)), ("2026-11-29".to_owned(), announced.sha256));

@@ -106,7 +106,7 @@ mod tests {
     use crate::parse::corruption::assert_survives_corruption;
 
     fn body() -> String {
-        let companies = include_str!("../../fixtures/ee_ariregister/companies.json");
+        let companies = include_str!("../../../simulator/fixtures/ee_ariregister/companies.json");
         format!(r#"{{"status":"OK","data":{companies}}}"#)
     }
 

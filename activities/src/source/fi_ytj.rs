@@ -157,7 +157,7 @@ mod tests {
     use crate::{model::Facts, parse::corruption::assert_survives_corruption};
 
     fn body() -> Vec<u8> {
-        let record = include_str!("../../fixtures/fi_ytj/0112038-9.json");
+        let record = include_str!("../../../simulator/fixtures/fi_ytj/0112038-9.json");
         format!(r#"{{"totalResults":1,"companies":[{record}]}}"#).into_bytes()
     }
 

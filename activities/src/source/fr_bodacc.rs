@@ -108,7 +108,7 @@ mod tests {
     use crate::parse::corruption::assert_survives_corruption;
 
     fn body() -> String {
-        let notices = include_str!("../../fixtures/fr_bodacc/notices.json");
+        let notices = include_str!("../../../simulator/fixtures/fr_bodacc/notices.json");
         format!(r#"{{"total_count":3,"results":{notices}}}"#)
     }
 

@@ -215,9 +215,9 @@ mod tests {
     use super::*;
     use crate::parse::corruption::assert_survives_corruption;
 
-    const RECORD: &[u8] = include_bytes!("../../fixtures/fr_inpi/552032534.json");
-    const HIDDEN: &[u8] = include_bytes!("../../fixtures/fr_inpi/999000300.json");
-    const ATTACHMENTS: &[u8] = include_bytes!("../../fixtures/fr_inpi/attachments/552032534.json");
+    const RECORD: &[u8] = include_bytes!("../../../simulator/fixtures/fr_inpi/552032534.json");
+    const HIDDEN: &[u8] = include_bytes!("../../../simulator/fixtures/fr_inpi/999000300.json");
+    const ATTACHMENTS: &[u8] = include_bytes!("../../../simulator/fixtures/fr_inpi/attachments/552032534.json");
 
     #[test]
     fn a_record_is_read_with_those_who_act() {

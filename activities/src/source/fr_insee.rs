@@ -201,7 +201,7 @@ mod tests {
 
     #[test]
     fn a_unit_is_read_whole() {
-        let body = wrapped("uniteLegale", include_str!("../../fixtures/fr_insee/units/552032534.json"));
+        let body = wrapped("uniteLegale", include_str!("../../../simulator/fixtures/fr_insee/units/552032534.json"));
         let answer = unit(&body).expect("a unit");
         let company = &answer.facts.companies[0];
         assert_eq!((company.name.as_deref(), company.id.as_deref()), (Some("DANONE"), Some("552032534")));
@@ -227,10 +227,10 @@ mod tests {
 
     #[test]
     fn hits_and_establishments_are_read() {
-        let list = format!("[{}]", include_str!("../../fixtures/fr_insee/units/055804124.json"));
+        let list = format!("[{}]", include_str!("../../../simulator/fixtures/fr_insee/units/055804124.json"));
         assert_eq!(hits(&wrapped("unitesLegales", &list)).expect("hits").facts.companies.len(), 1);
         assert_survives_corruption("fr_insee.search", hits, &wrapped("unitesLegales", &list));
-        let place = include_str!("../../fixtures/fr_insee/establishments/55203253400646.json");
+        let place = include_str!("../../../simulator/fixtures/fr_insee/establishments/55203253400646.json");
         let company =
             establishment(&wrapped("etablissement", place)).expect("an establishment").facts.companies.remove(0);
         let address = company.address.and_then(Address::line);
@@ -249,7 +249,7 @@ mod tests {
         };
         let class = |status: &str| unit(&wrapped("uniteLegale", &unit_of(status))).expect_err("no name").class;
         assert_eq!((class("P"), class("O")), (Class::Business, Class::BadShape));
-        let danone = include_str!("../../fixtures/fr_insee/units/552032534.json");
+        let danone = include_str!("../../../simulator/fixtures/fr_insee/units/552032534.json");
         let list = format!("[{danone},{}]", unit_of("P"));
         let facts = hits(&wrapped("unitesLegales", &list)).expect("one hit").facts;
         assert_eq!((facts.companies.len(), facts.notes.len()), (1, 1));

@@ -245,7 +245,7 @@ mod tests {
     use super::*;
     use crate::parse::corruption::assert_survives_corruption;
 
-    const RECORD: &[u8] = include_bytes!("../../fixtures/gleif/records/213800LH1BZH3DI6G760.json");
+    const RECORD: &[u8] = include_bytes!("../../../simulator/fixtures/gleif/records/213800LH1BZH3DI6G760.json");
 
     fn wrapped(template: &str) -> Vec<u8> {
         template.replace("RECORD", std::str::from_utf8(RECORD).expect("a text")).into_bytes()

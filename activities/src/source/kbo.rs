@@ -332,16 +332,16 @@ mod tests {
     use crate::parse::corruption::assert_survives_corruption;
 
     const PROXIMUS: [&[u8]; 2] = [
-        include_bytes!("../../fixtures/kbo/entities/0202239951.en.html"),
-        include_bytes!("../../fixtures/kbo/entities/0202239951.fr.html"),
+        include_bytes!("../../../simulator/fixtures/kbo/entities/0202239951.en.html"),
+        include_bytes!("../../../simulator/fixtures/kbo/entities/0202239951.fr.html"),
     ];
     const BANKRUPT: [&[u8]; 2] = [
-        include_bytes!("../../fixtures/kbo/entities/0999000129.en.html"),
-        include_bytes!("../../fixtures/kbo/entities/0999000129.fr.html"),
+        include_bytes!("../../../simulator/fixtures/kbo/entities/0999000129.en.html"),
+        include_bytes!("../../../simulator/fixtures/kbo/entities/0999000129.fr.html"),
     ];
     const UNITS: [&[u8]; 2] = [
-        include_bytes!("../../fixtures/kbo/establishments/0202239951.en.html"),
-        include_bytes!("../../fixtures/kbo/establishments/0202239951.fr.html"),
+        include_bytes!("../../../simulator/fixtures/kbo/establishments/0202239951.en.html"),
+        include_bytes!("../../../simulator/fixtures/kbo/establishments/0202239951.fr.html"),
     ];
 
     #[test]
@@ -380,19 +380,19 @@ mod tests {
     fn its_words_for_no_are_told_from_pages_of_somebody_else() {
         for parse in [entity, establishments] {
             for body in [
-                &include_bytes!("../../fixtures/kbo/notfound.en.html")[..],
-                include_bytes!("../../fixtures/kbo/notfound.fr.html"),
+                &include_bytes!("../../../simulator/fixtures/kbo/notfound.en.html")[..],
+                include_bytes!("../../../simulator/fixtures/kbo/notfound.fr.html"),
             ] {
                 assert_eq!(parse(body).expect_err("unknown").class, Class::NotFound);
                 assert!(form(body).is_ok());
             }
             for body in [
-                &include_bytes!("../../fixtures/kbo/invalid.en.html")[..],
-                include_bytes!("../../fixtures/kbo/invalid.fr.html"),
+                &include_bytes!("../../../simulator/fixtures/kbo/invalid.en.html")[..],
+                include_bytes!("../../../simulator/fixtures/kbo/invalid.fr.html"),
             ] {
                 assert_eq!(parse(body).expect_err("no number").class, Class::Business);
             }
-            let maintenance = include_bytes!("../../fixtures/html/maintenance.html");
+            let maintenance = include_bytes!("../../../simulator/fixtures/html/maintenance.html");
             assert_eq!(parse(maintenance).expect_err("an outage").class, Class::Unavailable);
             assert!(form(maintenance).is_err());
             let renamed = b"<html><table><tr><td>Nummer</td><td>No data included in CBE.</td></tr></table></html>";
@@ -431,7 +431,7 @@ mod tests {
             assert_eq!((answer.status, address.as_deref()), (Status::Complete, Some("Meir 10, 2000 Antwerpen")));
         }
         assert_survives_corruption("kbo.establishments", establishments, UNITS[0]);
-        let none = include_bytes!("../../fixtures/kbo/establishments/0403199702.en.html");
+        let none = include_bytes!("../../../simulator/fixtures/kbo/establishments/0403199702.en.html");
         assert_eq!(establishments(none).expect_err("none").class, Class::NotFound);
         let paged =
             String::from_utf8_lossy(UNITS[0]).replace("</body>", "<a href='vestiginglijst.html?page=2'>2</a></body>");

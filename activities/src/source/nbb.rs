@@ -288,11 +288,11 @@ mod tests {
     use super::*;
     use crate::parse::corruption::assert_survives_corruption;
 
-    const COMPANY: &[u8] = include_bytes!("../../fixtures/nbb/companies/0202239951.json");
-    const CSV: &[u8] = include_bytes!("../../fixtures/nbb/csv/2025-00123456.csv");
+    const COMPANY: &[u8] = include_bytes!("../../../simulator/fixtures/nbb/companies/0202239951.json");
+    const CSV: &[u8] = include_bytes!("../../../simulator/fixtures/nbb/csv/2025-00123456.csv");
 
     fn list() -> Vec<u8> {
-        let deposits = include_str!("../../fixtures/nbb/deposits/0202239951.json");
+        let deposits = include_str!("../../../simulator/fixtures/nbb/deposits/0202239951.json");
         format!(r#"{{"content":{deposits},"totalElements":2}}"#).into_bytes()
     }
 

@@ -93,8 +93,8 @@ mod tests {
     use super::*;
     use crate::parse::corruption::assert_survives_corruption;
 
-    const REFERENCES: &[u8] = include_bytes!("../../fixtures/nbb_official/references/0202239951.json");
-    const ACCOUNTS: &[u8] = include_bytes!("../../fixtures/nbb_official/accounts/2025-00123456.json");
+    const REFERENCES: &[u8] = include_bytes!("../../../simulator/fixtures/nbb_official/references/0202239951.json");
+    const ACCOUNTS: &[u8] = include_bytes!("../../../simulator/fixtures/nbb_official/accounts/2025-00123456.json");
 
     #[test]
     fn filings_and_figures_are_those_of_the_site() {

@@ -178,7 +178,7 @@ mod tests {
     use super::*;
     use crate::parse::corruption::assert_survives_corruption;
 
-    const PROFILE: &str = include_str!("../../fixtures/nl_kvk/profiles/17085815.json");
+    const PROFILE: &str = include_str!("../../../simulator/fixtures/nl_kvk/profiles/17085815.json");
 
     fn read(parse: fn(&[u8]) -> Result<Answer, SourceError>, body: &str) -> Company {
         parse(body.as_bytes()).expect("a company").facts.companies.remove(0)

@@ -60,7 +60,7 @@ mod tests {
     use super::*;
     use crate::parse::corruption::assert_survives_corruption;
 
-    const COMPANY: &[u8] = include_bytes!("../../fixtures/nl_kvk_open/17085815.json");
+    const COMPANY: &[u8] = include_bytes!("../../../simulator/fixtures/nl_kvk_open/17085815.json");
 
     #[test]
     fn a_company_has_everything_but_a_name() {

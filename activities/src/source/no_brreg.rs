@@ -212,10 +212,10 @@ mod tests {
     use super::*;
     use crate::parse::corruption::assert_survives_corruption;
 
-    const ENTITY: &[u8] = include_bytes!("../../fixtures/no_brreg/entities/923609016.json");
-    const DELETED: &[u8] = include_bytes!("../../fixtures/no_brreg/deleted/989000101.json");
-    const ROLES: &[u8] = include_bytes!("../../fixtures/no_brreg/roles/923609016.json");
-    const ACCOUNTS: &[u8] = include_bytes!("../../fixtures/no_brreg/accounts/923609016.json");
+    const ENTITY: &[u8] = include_bytes!("../../../simulator/fixtures/no_brreg/entities/923609016.json");
+    const DELETED: &[u8] = include_bytes!("../../../simulator/fixtures/no_brreg/deleted/989000101.json");
+    const ROLES: &[u8] = include_bytes!("../../../simulator/fixtures/no_brreg/roles/923609016.json");
+    const ACCOUNTS: &[u8] = include_bytes!("../../../simulator/fixtures/no_brreg/accounts/923609016.json");
 
     #[test]
     fn an_entity_is_read_whole() {

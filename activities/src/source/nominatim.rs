@@ -96,7 +96,7 @@ mod tests {
     use crate::parse::corruption::assert_survives_corruption;
 
     fn first() -> Vec<u8> {
-        let places = json::parse(include_bytes!("../../fixtures/nominatim/places.json")).expect("places");
+        let places = json::parse(include_bytes!("../../../simulator/fixtures/nominatim/places.json")).expect("places");
         format!("[{}]", places[0]).into_bytes()
     }
 

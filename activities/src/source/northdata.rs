@@ -269,8 +269,8 @@ mod tests {
     use super::*;
     use crate::parse::corruption::assert_survives_corruption;
 
-    const SIEMENS: &str = include_str!("../../fixtures/northdata/companies/siemens.json");
-    const ZALANDO: &str = include_str!("../../fixtures/northdata/companies/zalando.json");
+    const SIEMENS: &str = include_str!("../../../simulator/fixtures/northdata/companies/siemens.json");
+    const ZALANDO: &str = include_str!("../../../simulator/fixtures/northdata/companies/zalando.json");
 
     fn subject(id: &str, name: &str) -> Subject {
         let known = |text: &str| (!text.is_empty()).then(|| text.to_owned());

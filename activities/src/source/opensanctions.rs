@@ -196,7 +196,8 @@ mod tests {
 
     #[test]
     fn an_entry_without_a_topic_is_no_hit() {
-        let listed = include_bytes!("../../fixtures/opensanctions/entities/NK-simulatedState00000001.json");
+        let listed =
+            include_bytes!("../../../simulator/fixtures/opensanctions/entities/NK-simulatedState00000001.json");
         let facts = entity(listed).expect("an entry").facts;
         assert_eq!(facts.companies[0].lei.as_deref(), Some("OW6OFBNCKXC4US5C7523"));
         assert_eq!(facts.screening.map(|screening| screening.hits[0].topics.clone()), Some(vec!["gov.soe".to_owned()]));

@@ -144,8 +144,8 @@ mod tests {
     use crate::parse::corruption::assert_survives_corruption;
 
     fn body(total: u32) -> String {
-        let all =
-            json::parse(include_bytes!("../../fixtures/peppol_directory/participants.json")).expect("participants");
+        let all = json::parse(include_bytes!("../../../simulator/fixtures/peppol_directory/participants.json"))
+            .expect("participants");
         format!(r#"{{"version":"1.0","total-result-count":{total},"used-result-count":1,"matches":[{}]}}"#, all[0])
     }
 

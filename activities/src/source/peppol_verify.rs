@@ -223,7 +223,7 @@ mod tests {
     use super::*;
     use crate::parse::corruption::assert_survives_corruption;
 
-    const BODY: &[u8] = include_bytes!("../../fixtures/peppol_verify/0202239951.json");
+    const BODY: &[u8] = include_bytes!("../../../simulator/fixtures/peppol_verify/0202239951.json");
 
     fn parse(body: &[u8]) -> Result<Answer, SourceError> {
         match read(body)? {

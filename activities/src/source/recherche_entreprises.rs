@@ -104,7 +104,7 @@ mod tests {
     use crate::parse::corruption::assert_survives_corruption;
 
     fn body() -> String {
-        let record = include_str!("../../fixtures/recherche_entreprises/552032534.json");
+        let record = include_str!("../../../simulator/fixtures/recherche_entreprises/552032534.json");
         format!(r#"{{"results":[{record}],"total_results":1,"page":1,"per_page":10,"total_pages":1}}"#)
     }
 

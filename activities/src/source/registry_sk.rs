@@ -273,8 +273,8 @@ mod tests {
     use super::*;
     use crate::parse::corruption::assert_survives_corruption;
 
-    const ESET: &[u8] = include_bytes!("../../fixtures/registry_sk/extracts/Sro-3586-B.json");
-    const HITS: &[u8] = include_bytes!("../../fixtures/registry_sk/persons/35757442.json");
+    const ESET: &[u8] = include_bytes!("../../../simulator/fixtures/registry_sk/extracts/Sro-3586-B.json");
+    const HITS: &[u8] = include_bytes!("../../../simulator/fixtures/registry_sk/persons/35757442.json");
 
     fn hits() -> Vec<u8> {
         format!(r#"{{"filteredCount":2,"data":{}}}"#, String::from_utf8_lossy(HITS)).into_bytes()
@@ -295,8 +295,8 @@ mod tests {
         assert_eq!((answer.facts.officers.len(), answer.facts.owners.len()), (1, 1));
         assert!(answer.as_of.is_some());
         assert_survives_corruption("registry_sk.entity", extract, ESET);
-        let companies =
-            extract(include_bytes!("../../fixtures/registry_sk/extracts/Sa-1973-B.json")).expect("an extract");
+        let companies = extract(include_bytes!("../../../simulator/fixtures/registry_sk/extracts/Sa-1973-B.json"))
+            .expect("an extract");
         assert_eq!(companies.facts.owners[0].name.as_deref(), Some("VOLKSWAGEN FINANCE LUXEMBURG S.A."));
     }
 

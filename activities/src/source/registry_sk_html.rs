@@ -217,9 +217,9 @@ mod tests {
         WINDOWS_1250.encode(page).0.into_owned()
     }
 
-    const EXTRACT: &str = include_str!("../../fixtures/registry_sk_html/extracts/1319.html");
-    const HITS: &str = include_str!("../../fixtures/registry_sk_html/search/31333532.html");
-    const NOTHING: &str = include_str!("../../fixtures/registry_sk_html/nothing.html");
+    const EXTRACT: &str = include_str!("../../../simulator/fixtures/registry_sk_html/extracts/1319.html");
+    const HITS: &str = include_str!("../../../simulator/fixtures/registry_sk_html/search/31333532.html");
+    const NOTHING: &str = include_str!("../../../simulator/fixtures/registry_sk_html/nothing.html");
 
     fn read<T>(body: &[u8], read: impl Fn(&Page) -> Result<T, SourceError>) -> Result<T, SourceError> {
         read(&Page::read(body, Some("text/html"), WINDOWS_1250)?)
@@ -283,7 +283,7 @@ mod tests {
     fn nothing_found_is_told_from_no_register() {
         assert_eq!(read(&sent(NOTHING), hits).expect_err("none").class, Class::NotFound);
         assert!(alive(&sent(NOTHING)).is_ok());
-        let maintenance = include_bytes!("../../fixtures/html/maintenance.html");
+        let maintenance = include_bytes!("../../../simulator/fixtures/html/maintenance.html");
         assert_eq!(read(maintenance, hits).expect_err("an outage").class, Class::Unavailable);
         assert_eq!(read(maintenance, extract).expect_err("an outage").class, Class::Unavailable);
         assert!(alive(maintenance).is_err());

@@ -87,7 +87,7 @@ mod tests {
     use super::*;
     use crate::{model::Standing, parse::corruption::assert_survives_corruption, spec::Class};
 
-    const ESET: &[u8] = include_bytes!("../../fixtures/registry_sk_rpo/31333532.json");
+    const ESET: &[u8] = include_bytes!("../../../simulator/fixtures/registry_sk_rpo/31333532.json");
 
     #[test]
     fn names_and_addresses_are_a_part_of_the_answer() {

@@ -224,7 +224,7 @@ mod tests {
     use super::*;
     use crate::parse::corruption::assert_survives_corruption;
 
-    const SHEET: &[u8] = include_bytes!("../../fixtures/ro_anaf/balance/14399840.json");
+    const SHEET: &[u8] = include_bytes!("../../../simulator/fixtures/ro_anaf/balance/14399840.json");
 
     fn body(record: &str) -> String {
         format!(r#"{{"found":[{record}],"notFound":[]}}"#)
@@ -232,7 +232,7 @@ mod tests {
 
     #[test]
     fn a_taxpayer_is_read_whole() {
-        let body = body(include_str!("../../fixtures/ro_anaf/vat/14399840.json"));
+        let body = body(include_str!("../../../simulator/fixtures/ro_anaf/vat/14399840.json"));
         let facts = taxpayer(body.as_bytes()).expect("a taxpayer").facts;
         let (company, vat) = (&facts.companies[0], facts.vat.as_ref().expect("a registration"));
         assert_eq!(
@@ -246,7 +246,7 @@ mod tests {
 
     #[test]
     fn struck_off_and_inactive_are_told() {
-        let body = body(include_str!("../../fixtures/ro_anaf/vat/99000107.json"));
+        let body = body(include_str!("../../../simulator/fixtures/ro_anaf/vat/99000107.json"));
         let facts = taxpayer(body.as_bytes()).expect("a taxpayer").facts;
         let company = &facts.companies[0];
         assert_eq!((company.standing, company.dissolved.as_deref()), (Standing::Ceased, Some("2026-03-01")));

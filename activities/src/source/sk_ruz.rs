@@ -197,9 +197,9 @@ mod tests {
     use super::*;
     use crate::{parse::corruption::assert_survives_corruption, spec::Class};
 
-    const UNIT: &[u8] = include_bytes!("../../fixtures/sk_ruz/units/123456.json");
-    const STATEMENT: &[u8] = include_bytes!("../../fixtures/sk_ruz/statements/9000002.json");
-    const REPORT: &[u8] = include_bytes!("../../fixtures/sk_ruz/annual/8000001.json");
+    const UNIT: &[u8] = include_bytes!("../../../simulator/fixtures/sk_ruz/units/123456.json");
+    const STATEMENT: &[u8] = include_bytes!("../../../simulator/fixtures/sk_ruz/statements/9000002.json");
+    const REPORT: &[u8] = include_bytes!("../../../simulator/fixtures/sk_ruz/annual/8000001.json");
 
     #[test]
     fn a_unit_is_read_with_what_it_filed() {
@@ -213,7 +213,7 @@ mod tests {
         assert_eq!((read.statements, read.reports), (Some(vec![9_000_001, 9_000_002]), Some(vec![8_000_001])));
         let whole = |body: &[u8]| unit(body).map(|unit| unit.company.into());
         assert_survives_corruption("sk_ruz.unit", whole, UNIT);
-        let deleted = include_bytes!("../../fixtures/sk_ruz/units/123457.json");
+        let deleted = include_bytes!("../../../simulator/fixtures/sk_ruz/units/123457.json");
         assert_eq!(unit(deleted).expect_err("deleted").class, Class::NotFound);
     }
 

@@ -88,7 +88,7 @@ mod tests {
     use crate::parse::corruption::assert_survives_corruption;
 
     fn body() -> Vec<u8> {
-        let articles = include_str!("../../fixtures/tavily/articles.json");
+        let articles = include_str!("../../../simulator/fixtures/tavily/articles.json");
         format!(r#"{{"query":"x","results":{articles},"response_time":0.4}}"#).into_bytes()
     }
 

@@ -6,14 +6,14 @@ use crate::catalog;
 /// Source, one of its fixtures, and what is in there and must not come out.
 #[rustfmt::skip]
 const PERSONAL: &[(&str, &[u8], &[&str])] = &[
-    ("kbo", include_bytes!("../../../fixtures/kbo/entities/0202239951.en.html"), &["+32 2 000", "desk@"]),
-    ("no_brreg", include_bytes!("../../../fixtures/no_brreg/roles/923609016.json"), &["1968-02-29", "1970-01-01", "1965-11-11"]),
-    ("cz_ares", include_bytes!("../../../fixtures/cz_ares/vr/27082440.json"), &["1980-01-01", "1975-05-05"]),
-    ("dk_cvr", include_bytes!("../../../fixtures/dk_cvr/companies/24256790.json"), &["00000000"]),
-    ("ro_anaf", include_bytes!("../../../fixtures/ro_anaf/vat/14399840.json"), &["021000000"]),
-    ("peppol_directory", include_bytes!("../../../fixtures/peppol_directory/participants.json"), &["+32 2 000", "desk@"]),
-    ("crawl4ai", include_bytes!("../../../fixtures/crawl4ai/pages/www.equinor.com/legal.json"), &["ola@", "+47 00", "Ola Eksempel"]),
-    ("brightdata_enrichment", include_bytes!("../../../fixtures/brightdata/gd_l1vijqt9jfj7olije/equinor.json"), &["desk@"]),
+    ("kbo", include_bytes!("../../../../simulator/fixtures/kbo/entities/0202239951.en.html"), &["+32 2 000", "desk@"]),
+    ("no_brreg", include_bytes!("../../../../simulator/fixtures/no_brreg/roles/923609016.json"), &["1968-02-29", "1970-01-01", "1965-11-11"]),
+    ("cz_ares", include_bytes!("../../../../simulator/fixtures/cz_ares/vr/27082440.json"), &["1980-01-01", "1975-05-05"]),
+    ("dk_cvr", include_bytes!("../../../../simulator/fixtures/dk_cvr/companies/24256790.json"), &["00000000"]),
+    ("ro_anaf", include_bytes!("../../../../simulator/fixtures/ro_anaf/vat/14399840.json"), &["021000000"]),
+    ("peppol_directory", include_bytes!("../../../../simulator/fixtures/peppol_directory/participants.json"), &["+32 2 000", "desk@"]),
+    ("crawl4ai", include_bytes!("../../../../simulator/fixtures/crawl4ai/pages/www.equinor.com/legal.json"), &["ola@", "+47 00", "Ola Eksempel"]),
+    ("brightdata_enrichment", include_bytes!("../../../../simulator/fixtures/brightdata/gd_l1vijqt9jfj7olije/equinor.json"), &["desk@"]),
 ];
 
 #[tokio::test]

@@ -18,12 +18,12 @@ mod scenarios;
 use std::time::Duration;
 
 use circuit_registry::{BreakersConfig, State, temporal::Reason};
+use osint_simulator::Simulator;
 
 use super::*;
 use crate::{
     guard::Names,
     model::{Status, Subject},
-    simulator::Simulator,
     spec::Settings,
 };
 

@@ -199,9 +199,11 @@ mod tests {
         format!("[{}]", records.join(",")).into_bytes()
     }
 
-    const CRUNCHBASE: &str = include_str!("../../../fixtures/brightdata/gd_l1vijqt9jfj7olije/equinor.json");
-    const LINKEDIN: &str = include_str!("../../../fixtures/brightdata/gd_l1vikfnt1wgvvqz95w/equinor.json");
-    const PERSON: &str = include_str!("../../../fixtures/brightdata/gd_l1viktl72bvl7bjuj0/ola-eksempel.json");
+    const CRUNCHBASE: &str =
+        include_str!("../../../../simulator/fixtures/brightdata/gd_l1vijqt9jfj7olije/equinor.json");
+    const LINKEDIN: &str = include_str!("../../../../simulator/fixtures/brightdata/gd_l1vikfnt1wgvvqz95w/equinor.json");
+    const PERSON: &str =
+        include_str!("../../../../simulator/fixtures/brightdata/gd_l1viktl72bvl7bjuj0/ola-eksempel.json");
     const DEAD: &str = r#"{"input":{"url":"x"},"error":"Page does not exist","error_code":"dead_page"}"#;
     const BROKEN: &str = r#"{"input":{"url":"x"},"error":"Crawl failed","error_code":"crawl_failed"}"#;
 

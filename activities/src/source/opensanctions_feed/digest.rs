@@ -344,8 +344,8 @@ mod tests {
     use super::*;
     use crate::{editions::sha1, spec::Class};
 
-    const FEED: &[u8] = include_bytes!("../../../fixtures/opensanctions_feed/files/entities.ftm.json");
-    const DELTA: &[u8] = include_bytes!("../../../fixtures/opensanctions_feed/files/entities.delta.json");
+    const FEED: &[u8] = include_bytes!("../../../../simulator/fixtures/opensanctions_feed/files/entities.ftm.json");
+    const DELTA: &[u8] = include_bytes!("../../../../simulator/fixtures/opensanctions_feed/files/entities.delta.json");
 
     fn condensed(feed: &[u8], piece: usize) -> Result<Vec<u8>, SourceError> {
         let mut condenser = Condenser::new(feed.len() as u64);

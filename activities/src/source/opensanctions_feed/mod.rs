@@ -309,7 +309,7 @@ mod tests {
     use super::*;
     use crate::parse::corruption::assert_survives_corruption;
 
-    const INDEX: &[u8] = include_bytes!("../../../fixtures/opensanctions_feed/default.json");
+    const INDEX: &[u8] = include_bytes!("../../../../simulator/fixtures/opensanctions_feed/default.json");
 
     #[test]
     fn an_index_names_the_edition_and_its_file() {
