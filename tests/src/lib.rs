@@ -3,8 +3,8 @@
 //! What is here starts real programs and waits for them. It does not cover what a breaker decides (that is tested where
 //! it is decided, on a clock that the test holds), nor what an upstream may answer (see the catalog's own suite).
 
-pub mod crowd;
-pub mod lab;
+pub mod load;
+pub mod test_env;
 pub mod wait;
 pub mod worker;
 

@@ -31,10 +31,10 @@ services:
 
 /// The activities.
 #[derive(Debug, Clone, Copy)]
-pub struct Crowd;
+pub struct LoadActivities;
 
 #[activities]
-impl Crowd {
+impl LoadActivities {
     #[activity(name = "double")]
     pub async fn double(self: Arc<Self>, _ctx: ActivityContext, n: u32) -> Result<u32, ActivityError> {
         Ok(n * 2)
@@ -87,13 +87,13 @@ async fn branch(ctx: &WorkflowContext<FanOut>, n: u32, size: Size) -> Result<u32
         ActivityOptions::with_start_to_close_timeout(Duration::from_secs(30)).retry_policy(once).build()
     };
     if n.is_multiple_of(size.refused_every) {
-        return match ctx.execute_activity(Crowd::refused, n, options()).await {
+        return match ctx.execute_activity(LoadActivities::refused, n, options()).await {
             Err(error) if Degradation::from_activity_error(&error).is_some_and(|it| it.reason == Reason::Open) => Ok(0),
             other => other,
         };
     }
-    let double = ctx.execute_activity(Crowd::double, n, options()).await?;
-    if n.is_multiple_of(2) { Ok(double) } else { ctx.execute_activity(Crowd::double, double, options()).await }
+    let double = ctx.execute_activity(LoadActivities::double, n, options()).await?;
+    if n.is_multiple_of(2) { Ok(double) } else { ctx.execute_activity(LoadActivities::double, double, options()).await }
 }
 
 /// What [`FanOut`] returns.
@@ -129,7 +129,7 @@ pub async fn with_worker<T>(
     let mut options = WorkerOptions::new(queue)
         .activity_inbound_interceptor(CircuitInterceptor::new(registry))
         .max_cached_workflows(cached)
-        .register_activities(Crowd)
+        .register_activities(LoadActivities)
         .register_workflow::<FanOut>()?
         .build();
     options.register_workflow_interceptors(vec![workflow_interceptor()]);

@@ -11,25 +11,23 @@ use osint_activities::{
     simulator::Simulator,
 };
 use osint_worker::{
-    devserver::DevServerOptions,
-    exit::Exit,
+    dev::{DevStack, server::DevServerOptions},
+    error::CliError,
     report::Report,
-    run::{Settings, run_until},
-    stack::Stack,
-    starter::Investigation,
-    tuning::Tuning,
+    run::{Settings, Tuning, run_until},
+    temporal::starter::Investigation,
 };
 use temporalio_client::Client;
 
 /// The server and the sources. They live as long as the test.
 #[derive(Debug)]
-pub struct Lab {
-    stack: Stack,
+pub struct TestEnv {
+    stack: DevStack,
     workers: AtomicU32,
 }
 
 /// A worker in the laboratory, as a test sees it.
-pub struct Bench<'a> {
+pub struct TestWorker<'a> {
     /// Its breakers.
     pub registry: CircuitRegistry,
     /// The way to the server.
@@ -41,21 +39,21 @@ pub struct Bench<'a> {
     queue: String,
 }
 
-impl Lab {
+impl TestEnv {
     /// Starts the server and the sources.
     ///
     /// # Errors
     /// When either cannot start; the text says what to install.
-    pub async fn start() -> Result<Self, Exit> {
+    pub async fn start() -> Result<Self, CliError> {
         Self::start_with(DevServerOptions::default()).await
     }
 
     /// The same with a server of one's own choice.
     ///
     /// # Errors
-    /// As [`Lab::start`].
-    pub async fn start_with(server: DevServerOptions) -> Result<Self, Exit> {
-        Ok(Self { stack: Stack::start(server, &[]).await?, workers: AtomicU32::new(0) })
+    /// As [`TestEnv::start`].
+    pub async fn start_with(server: DevServerOptions) -> Result<Self, CliError> {
+        Ok(Self { stack: DevStack::start(server, &[]).await?, workers: AtomicU32::new(0) })
     }
 
     /// The sources.
@@ -74,26 +72,26 @@ impl Lab {
     pub async fn with_worker<T>(
         &self,
         breakers: &str,
-        test: impl AsyncFnOnce(&Bench<'_>) -> Result<T, Exit>,
-    ) -> Result<T, Exit> {
+        test: impl AsyncFnOnce(&TestWorker<'_>) -> Result<T, CliError>,
+    ) -> Result<T, CliError> {
         self.with_tuned_worker(breakers, Tuning::default(), test).await
     }
 
     /// The same with a worker that takes on as much as `tuning` says.
     ///
     /// # Errors
-    /// As [`Lab::with_worker`].
+    /// As [`TestEnv::with_worker`].
     ///
     /// # Panics
-    /// As [`Lab::with_worker`].
+    /// As [`TestEnv::with_worker`].
     pub async fn with_tuned_worker<T>(
         &self,
         breakers: &str,
         tuning: Tuning,
-        test: impl AsyncFnOnce(&Bench<'_>) -> Result<T, Exit>,
-    ) -> Result<T, Exit> {
+        test: impl AsyncFnOnce(&TestWorker<'_>) -> Result<T, CliError>,
+    ) -> Result<T, CliError> {
         let registry = CircuitRegistry::new(BreakersConfig::from_yaml(breakers).expect("a valid configuration"));
-        let queue = format!("lab-{}", self.workers.fetch_add(1, Ordering::Relaxed));
+        let queue = format!("env-{}", self.workers.fetch_add(1, Ordering::Relaxed));
         let activities = self.stack.activities(&registry)?;
         let client = self.stack.server.client().await?;
         let admin = Some(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
@@ -101,7 +99,7 @@ impl Lab {
         let (simulator, breakers, way) = (self.simulator(), registry.clone(), client.clone());
         run_until(client, registry, activities, settings, async move |admin| {
             let admin = admin.expect("an admin server was asked for");
-            test(&Bench { registry: breakers, client: way, simulator, admin, queue }).await
+            test(&TestWorker { registry: breakers, client: way, simulator, admin, queue }).await
         })
         .await
     }
@@ -112,12 +110,12 @@ impl Lab {
     }
 }
 
-impl Bench<'_> {
+impl TestWorker<'_> {
     /// Investigates to the end.
     ///
     /// # Errors
     /// When there is no report.
-    pub async fn investigate(&self, subject: Subject) -> Result<Report, Exit> {
+    pub async fn investigate(&self, subject: Subject) -> Result<Report, CliError> {
         self.begin(subject).await?.report().await
     }
 
@@ -125,7 +123,7 @@ impl Bench<'_> {
     ///
     /// # Errors
     /// When the server does not take it.
-    pub async fn begin(&self, subject: Subject) -> Result<Investigation, Exit> {
+    pub async fn begin(&self, subject: Subject) -> Result<Investigation, CliError> {
         Investigation::start(&self.client, &self.queue, subject).await
     }
 }

@@ -14,7 +14,7 @@ use std::{
 
 use circuit_registry::{BreakersConfig, CircuitRegistry, temporal::CircuitInterceptor};
 use osint_tests::worker::while_running;
-use osint_worker::devserver::{DevServer, DevServerOptions};
+use osint_worker::dev::server::{DevServer, DevServerOptions};
 use serde::{Deserialize, Serialize};
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 use temporalio_client::{WorkflowGetResultOptions, WorkflowStartOptions};

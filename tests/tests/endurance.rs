@@ -14,19 +14,19 @@ use std::{
 use circuit_registry::{BreakersConfig, CircuitRegistry, WallClock, store, temporal::CircuitInterceptor};
 use osint_activities::model::Status;
 use osint_tests::{
-    crowd::{self, FanOut, Size, expected, fan_out},
-    lab::{Lab, equinor},
+    load::{self, FanOut, Size, expected, fan_out},
+    test_env::{TestEnv, equinor},
     wait::eventually,
     worker::while_running,
 };
 use osint_worker::{
-    devserver::{DevServer, DevServerOptions},
-    exit::Exit,
-    history::export,
-    run::{Settings, run_until, workflow_interceptor},
-    stack::Stack,
-    starter::Investigation,
-    tuning::Tuning,
+    dev::{
+        DevStack,
+        server::{DevServer, DevServerOptions},
+    },
+    error::CliError,
+    run::{Settings, Tuning, run_until, workflow_interceptor},
+    temporal::{history::export, starter::Investigation},
 };
 use temporalio_client::{Client, WorkflowGetResultOptions, WorkflowHandle, WorkflowHistory, tonic::IntoRequest};
 use temporalio_common::{
@@ -54,7 +54,7 @@ async fn many_activities_at_once_end_and_replay_with_and_without_a_cache() -> an
     let client = server.client().await?;
     let runtime = Runtime::from_current_tokio(Default::default())?;
     for cached in [1_000, 0] {
-        let queue = format!("crowd-{cached}");
+        let queue = format!("load-{cached}");
         let script = async {
             for branches in SIZES {
                 let id = format!("{queue}-{branches}");
@@ -67,46 +67,46 @@ async fn many_activities_at_once_end_and_replay_with_and_without_a_cache() -> an
             }
             Ok(())
         };
-        crowd::with_worker(&runtime, &client, &queue, cached, script).await?;
+        load::with_worker(&runtime, &client, &queue, cached, script).await?;
     }
     server.stop().await;
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_investigation_that_is_replayed_at_every_step_is_complete() -> Result<(), Exit> {
-    let lab = Lab::start().await?;
+async fn an_investigation_that_is_replayed_at_every_step_is_complete() -> Result<(), CliError> {
+    let env = TestEnv::start().await?;
     let uncached = Tuning { cached_workflows: 0, ..Tuning::default() };
-    lab.with_tuned_worker("defaults: { timeout: 20s }", uncached, async |bench| {
+    env.with_tuned_worker("defaults: { timeout: 20s }", uncached, async |bench| {
         let report = bench.investigate(equinor()).await?;
         assert!(report.coverage.gaps.is_empty(), "{:#?}", report.coverage);
         Ok(())
     })
     .await?;
-    lab.stop().await;
+    env.stop().await;
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_investigation_outlives_a_restart_of_the_server() -> Result<(), Exit> {
-    let folder = tempfile::tempdir().map_err(Exit::ours)?;
+async fn an_investigation_outlives_a_restart_of_the_server() -> Result<(), CliError> {
+    let folder = tempfile::tempdir().map_err(CliError::failure)?;
     let database = folder.path().join("temporal.db").display().to_string();
     let kept = DevServerOptions { extra: vec!["--db-filename".to_owned(), database], ..DevServerOptions::default() };
-    let stack = Stack::start(kept.clone(), &[]).await?;
+    let stack = DevStack::start(kept.clone(), &[]).await?;
     let registry = CircuitRegistry::new(BreakersConfig::default());
     let (activities, client) = (stack.activities(&registry)?, stack.server.client().await?);
-    let Stack { server, simulator } = stack;
+    let DevStack { server, simulator } = stack;
     let settings = Settings { task_queue: "restarted".to_owned(), ..Settings::default() };
     let server = run_until(client.clone(), registry, activities, settings, async |_| {
         // One answer arrives while the server is away, and one only after it is back.
-        simulator.set_fault("nominatim", "slow:1s").await.map_err(Exit::ours)?;
-        simulator.set_fault("gleif", "hang").await.map_err(Exit::ours)?;
+        simulator.set_fault("nominatim", "slow:1s").await.map_err(CliError::failure)?;
+        simulator.set_fault("gleif", "hang").await.map_err(CliError::failure)?;
         let investigation = Investigation::start(&client, "restarted", equinor()).await?;
         let calls = |source| simulator.calls(source).map_or(0, |calls| calls.total);
         eventually("both are asked", async || (calls("nominatim") > 0 && calls("gleif") > 0).then_some(())).await;
         let port = server.address().rsplit_once(':').and_then(|(_, port)| port.parse().ok());
         server.stop().await;
-        simulator.clear("gleif").await.map_err(Exit::ours)?;
+        simulator.clear("gleif").await.map_err(CliError::failure)?;
         let server = DevServer::start(DevServerOptions { port, ..kept }).await?;
         let report = investigation.report().await?;
         assert!(report.coverage.gaps.is_empty(), "{:#?}", report.coverage);

@@ -9,7 +9,7 @@ use circuit_registry::{
     temporal::{CircuitInterceptor, Holding},
 };
 use osint_tests::{wait, worker::while_running};
-use osint_worker::devserver::{DevServer, DevServerOptions};
+use osint_worker::dev::server::{DevServer, DevServerOptions};
 use temporalio_client::{Client, WorkflowGetResultOptions, WorkflowStartOptions, tonic::IntoRequest};
 use temporalio_common::protos::temporal::api::{
     enums::v1::TaskQueueType, taskqueue::v1::TaskQueue, workflowservice::v1::DescribeTaskQueueRequest,

@@ -18,7 +18,7 @@ use circuit_registry::{
     temporal::{Degradation, plugin},
 };
 use osint_tests::worker::while_running;
-use osint_worker::devserver::{DevServer, DevServerOptions};
+use osint_worker::dev::server::{DevServer, DevServerOptions};
 use temporalio_client::{
     Client, ClientOptions, Connection, ConnectionOptions, WorkflowGetResultOptions, WorkflowStartOptions,
 };

@@ -21,7 +21,7 @@ use circuit_registry::{
 };
 use futures::TryStreamExt;
 use osint_tests::{wait, worker::while_running};
-use osint_worker::devserver::{DevServer, DevServerOptions};
+use osint_worker::dev::server::{DevServer, DevServerOptions};
 use serde::{Deserialize, Serialize};
 use temporalio_client::{Client, WorkflowGetResultOptions, WorkflowStartOptions};
 use temporalio_common::{
@@ -241,14 +241,14 @@ fn told(result: Result<String, ActivityExecutionError>) -> String {
 }
 
 /// A worker of somebody else's on a server of its own.
-struct Lab {
+struct TestEnv {
     server: DevServer,
     client: Client,
     registry: CircuitRegistry,
     asked: Asked,
 }
 
-impl Lab {
+impl TestEnv {
     async fn start(breakers: &str) -> anyhow::Result<Self> {
         let server = DevServer::start(DevServerOptions::default()).await?;
         let client = server.client().await?;
@@ -309,13 +309,13 @@ const POLICIES: [&str; 4] = ["degrade", "wait", "fits", "short"];
 
 #[tokio::test(flavor = "multi_thread")]
 async fn each_policy_meets_each_kind_of_refusal() -> anyhow::Result<()> {
-    let lab = Lab::start(&breakers()).await?;
+    let env = TestEnv::start(&breakers()).await?;
     let mut held = Vec::new();
     let mut asks = Vec::new();
     let mut expected = Vec::new();
     for policy in POLICIES {
         let waited = matches!(policy, "wait" | "fits");
-        let breaker = |kind: &str| lab.registry.breaker(&format!("{kind}_{policy}"));
+        let breaker = |kind: &str| env.registry.breaker(&format!("{kind}_{policy}"));
         let mut expect = |kind: &str, ask: Ask, outcome: &str| {
             asks.push(ask);
             expected.push(format!("{kind}_{policy}: {outcome}"));
@@ -344,20 +344,20 @@ async fn each_policy_meets_each_kind_of_refusal() -> anyhow::Result<()> {
         let outcome = if waited { "answered, asked 2" } else { "throttled" };
         expect("throttled", Ask { fails: 1, throttled_ms: Some(1000), ..service("throttled") }, outcome);
     }
-    let told = lab
+    let told = env
         .work(async {
             tokio::time::sleep(Duration::from_millis(150)).await;
             for policy in POLICIES {
-                held.push(lab.registry.breaker(&format!("busy_{policy}")).try_acquire()?); // the probe
-                lab.registry.breaker(&format!("rate_{policy}")).try_acquire()?.settle(Verdict::Success);
-                let budget = lab.registry.breaker(&format!("budget_{policy}"));
+                held.push(env.registry.breaker(&format!("busy_{policy}")).try_acquire()?); // the probe
+                env.registry.breaker(&format!("rate_{policy}")).try_acquire()?.settle(Verdict::Success);
+                let budget = env.registry.breaker(&format!("budget_{policy}"));
                 let retry = circuit_registry::CallContext::attempt(2);
                 let repeated = || async { budget.try_acquire().map(|permit| permit.settle(Verdict::Success)) };
                 while retry.clone().scope(repeated()).await.is_ok() {}
             }
             let recovery = async {
                 wait::eventually("all were refused", async || {
-                    lab.registry
+                    env.registry
                         .views()
                         .iter()
                         .all(|view| {
@@ -378,13 +378,13 @@ async fn each_policy_meets_each_kind_of_refusal() -> anyhow::Result<()> {
                 }
                 for policy in POLICIES {
                     for _ in 0..200 {
-                        let paid = lab.registry.breaker(&format!("budget_{policy}")).try_acquire()?;
+                        let paid = env.registry.breaker(&format!("budget_{policy}")).try_acquire()?;
                         paid.settle(Verdict::Success);
                     }
                 }
                 anyhow::Ok(())
             };
-            let (told, recovered) = tokio::join!(lab.ask("each", &asks), recovery);
+            let (told, recovered) = tokio::join!(env.ask("each", &asks), recovery);
             recovered?;
             told
         })
@@ -393,11 +393,11 @@ async fn each_policy_meets_each_kind_of_refusal() -> anyhow::Result<()> {
     assert_eq!(told, expected);
 
     // Waiting left no trace: each activity has the three events that one without a wait has.
-    let handle = lab.client.get_workflow_handle::<Asking>("each");
+    let handle = env.client.get_workflow_handle::<Asking>("each");
     let history: Vec<HistoryEvent> = handle.fetch_history(Default::default()).try_collect().await?;
     let of_activities = history.iter().filter(|event| event.event_type().as_str_name().contains("ACTIVITY_TASK"));
     assert_eq!(of_activities.count(), 3 * asks.len());
-    lab.server.stop().await;
+    env.server.stop().await;
     Ok(())
 }
 
@@ -420,11 +420,11 @@ services:
 
 #[tokio::test(flavor = "multi_thread")]
 async fn policies_meet_retries_deadlines_headers_and_shutdown() -> anyhow::Result<()> {
-    let lab = Lab::start(STORIES).await?;
+    let env = TestEnv::start(STORIES).await?;
     let outage = |time| Override::new("test", "an outage").lasting(time);
-    lab.registry.breaker("down").force_open(outage(Duration::from_secs(3600)));
-    lab.registry.breaker("patient_by_scope").force_open(outage(Duration::from_secs(6)));
-    lab.registry.breaker("hasty_by_scope").force_open(outage(Duration::from_secs(3600)));
+    env.registry.breaker("down").force_open(outage(Duration::from_secs(3600)));
+    env.registry.breaker("patient_by_scope").force_open(outage(Duration::from_secs(6)));
+    env.registry.breaker("hasty_by_scope").force_open(outage(Duration::from_secs(3600)));
     let unguarded = |service| Ask { activity: "unguarded".into(), fails: 99, ..ask(service) };
     let stories = [
         ("a breaker that opens mid-retry ends the attempts", Ask { fails: 99, ..ask("opens_for_good") }, "open"),
@@ -455,15 +455,15 @@ async fn policies_meet_retries_deadlines_headers_and_shutdown() -> anyhow::Resul
     ];
     let asks: Vec<Ask> = stories.iter().map(|(_, ask, _)| ask.clone()).collect();
     let lingering = [Ask { hangs: true, ..ask("lingering") }, Ask { hangs: true, ..unguarded("lingering_whole") }];
-    let told = lab
+    let told = env
         .work(async {
-            let told = lab.ask("stories", &asks).await?;
+            let told = env.ask("stories", &asks).await?;
             // The guard of the lingering activity must be closed again: the story about headers has opened it.
-            lab.registry.breaker("by_header").reset();
+            env.registry.breaker("by_header").reset();
             let options = WorkflowStartOptions::new(QUEUE, "lingering").build();
-            lab.client.start_workflow(Asking::run, lingering.to_vec(), options).await?;
+            env.client.start_workflow(Asking::run, lingering.to_vec(), options).await?;
             wait::eventually("both linger", async || {
-                (lab.asked("lingering") + lab.asked("lingering_whole") == 2).then_some(())
+                (env.asked("lingering") + env.asked("lingering_whole") == 2).then_some(())
             })
             .await;
             Ok(told)
@@ -472,17 +472,17 @@ async fn policies_meet_retries_deadlines_headers_and_shutdown() -> anyhow::Resul
     for ((story, _, expected), told) in stories.iter().zip(told) {
         assert_eq!(told, *expected, "{story}");
     }
-    assert_eq!(lab.asked("opens_for_good"), 2);
-    assert_eq!(lab.asked("gives_up"), 2);
-    assert_eq!(lab.asked("behind_a_header") + lab.asked("behind_an_argument") + lab.asked("vandalised"), 3);
-    assert_eq!((lab.asked("down"), lab.asked("hasty_by_scope")), (0, 0));
-    assert!(!lab.registry.views().iter().any(|view| view.service.as_str() == "nobody"), "no breaker was made for it");
+    assert_eq!(env.asked("opens_for_good"), 2);
+    assert_eq!(env.asked("gives_up"), 2);
+    assert_eq!(env.asked("behind_a_header") + env.asked("behind_an_argument") + env.asked("vandalised"), 3);
+    assert_eq!((env.asked("down"), env.asked("hasty_by_scope")), (0, 0));
+    assert!(!env.registry.views().iter().any(|view| view.service.as_str() == "nobody"), "no breaker was made for it");
 
     // The worker has shut down on two calls, one guarded inside and one as a whole: that says nothing about their services.
     for service in ["lingering", "by_header"] {
-        let view = lab.registry.breaker(service).view();
+        let view = env.registry.breaker(service).view();
         assert_eq!((view.state, view.consecutive_failures, view.calls.neutral), (State::Closed, 0, 1), "{service}");
     }
-    lab.server.stop().await;
+    env.server.stop().await;
     Ok(())
 }

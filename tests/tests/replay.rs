@@ -8,11 +8,12 @@ use std::{fs, path::PathBuf, time::Duration};
 
 use osint_activities::model::{Country, Status, Subject};
 use osint_tests::{
-    lab::{Bench, Lab, equinor},
+    test_env::{TestEnv, TestWorker, equinor},
     wait::eventually,
 };
 use osint_worker::{
-    exit::Exit, history::export, report::Report, run::workflow_interceptor, workflow::InvestigationWorkflow,
+    error::CliError, report::Report, run::workflow_interceptor, temporal::history::export,
+    workflow::InvestigationWorkflow,
 };
 use temporalio_client::WorkflowHistory;
 use temporalio_common::WorkflowDefinition;
@@ -120,11 +121,11 @@ fn by_number() -> Subject {
     Subject { id: equinor().id, ..Subject::new(Country::new("NO")) }
 }
 
-async fn fault(bench: &Bench<'_>, source: &str, fault: &str) -> Result<(), Exit> {
-    bench.simulator.set_fault(source, fault).await.map_err(Exit::ours)
+async fn fault(bench: &TestWorker<'_>, source: &str, fault: &str) -> Result<(), CliError> {
+    bench.simulator.set_fault(source, fault).await.map_err(CliError::failure)
 }
 
-async fn all_down(bench: &Bench<'_>) -> Result<(), Exit> {
+async fn all_down(bench: &TestWorker<'_>) -> Result<(), CliError> {
     for source in bench.simulator.sources() {
         fault(bench, source, "down").await?;
     }
@@ -132,16 +133,16 @@ async fn all_down(bench: &Bench<'_>) -> Result<(), Exit> {
 }
 
 /// Investigates and keeps the history under the name of the scenario.
-async fn record(bench: &Bench<'_>, scenario: &str, subject: Subject) -> Result<Report, Exit> {
+async fn record(bench: &TestWorker<'_>, scenario: &str, subject: Subject) -> Result<Report, CliError> {
     let investigation = bench.begin(subject).await?;
     let report = investigation.report().await?;
     keep(bench, scenario, investigation.id()).await?;
     Ok(report)
 }
 
-async fn keep(bench: &Bench<'_>, scenario: &str, id: &str) -> Result<(), Exit> {
+async fn keep(bench: &TestWorker<'_>, scenario: &str, id: &str) -> Result<(), CliError> {
     let json = export(&bench.client, id, None, None).await?;
-    fs::write(folder().join(format!("{scenario}.json")), json).map_err(Exit::ours)
+    fs::write(folder().join(format!("{scenario}.json")), json).map_err(CliError::failure)
 }
 
 fn status(report: &Report, source: &str) -> Option<Status> {
@@ -150,22 +151,22 @@ fn status(report: &Report, source: &str) -> Option<Status> {
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "rewrites the saved histories; `make histories` runs it"]
-async fn record_the_histories() -> Result<(), Exit> {
-    let lab = Lab::start().await?;
-    lab.with_worker(BREAKERS, async |bench| {
+async fn record_the_histories() -> Result<(), CliError> {
+    let env = TestEnv::start().await?;
+    env.with_worker(BREAKERS, async |bench| {
         let report = record(bench, "healthy", by_number()).await?;
         assert!(report.coverage.gaps.is_empty(), "{:#?}", report.coverage);
         fault(bench, "no_brreg", "down").await?;
         record(bench, "nothing_learnt", by_number()).await?;
-        bench.simulator.clear_all().await.map_err(Exit::ours)?;
+        bench.simulator.clear_all().await.map_err(CliError::failure)?;
         fault(bench, "brightdata_social", "polls:2").await?;
         let report = record(bench, "job_awaited", equinor()).await?;
         assert_eq!(status(&report, "brightdata_social"), Some(Status::Complete));
         Ok(())
     })
     .await?;
-    lab.with_worker(BREAKERS, async |bench| {
-        bench.simulator.clear_all().await.map_err(Exit::ours)?;
+    env.with_worker(BREAKERS, async |bench| {
+        bench.simulator.clear_all().await.map_err(CliError::failure)?;
         fault(bench, "tavily", "down").await?;
         let report = record(bench, "opened_in_mid_flight", by_number()).await?;
         assert_eq!(status(&report, "tavily"), Some(Status::Degraded));
@@ -175,15 +176,15 @@ async fn record_the_histories() -> Result<(), Exit> {
         Ok(())
     })
     .await?;
-    lab.with_worker(BREAKERS, async |bench| {
+    env.with_worker(BREAKERS, async |bench| {
         all_down(bench).await?;
         record(bench, "all_down", equinor()).await?;
         let report = record(bench, "all_open", equinor()).await?;
         assert!(report.asked().all(|finding| finding.status == Status::Degraded && finding.retry_at.is_some()));
-        bench.simulator.clear_all().await.map_err(Exit::ours)
+        bench.simulator.clear_all().await.map_err(CliError::failure)
     })
     .await?;
-    lab.with_worker(PATIENT, async |bench| {
+    env.with_worker(PATIENT, async |bench| {
         fault(bench, "nominatim", "down").await?;
         let report = record(bench, "waiting", equinor()).await?;
         assert_eq!(status(&report, "nominatim"), Some(Status::Degraded));
@@ -192,12 +193,12 @@ async fn record_the_histories() -> Result<(), Exit> {
         let investigation = bench.begin(equinor()).await?;
         let calls = || bench.simulator.calls("nominatim").map_or(0, |calls| calls.total);
         eventually("it waits for the breaker", async || (calls() > 0).then_some(())).await;
-        bench.simulator.clear("nominatim").await.map_err(Exit::ours)?;
+        bench.simulator.clear("nominatim").await.map_err(CliError::failure)?;
         let report = investigation.report().await?;
         assert_eq!(status(&report, "nominatim"), Some(Status::Complete));
         keep(bench, "recovered", investigation.id()).await
     })
     .await?;
-    lab.stop().await;
+    env.stop().await;
     Ok(())
 }

@@ -2,25 +2,34 @@
 //!
 //! Exit code 2 is the user's mistake (input, configuration, flags), exit code 1 is ours or the environment's.
 
-use std::{fmt, process::ExitCode};
+use std::{fmt, io, process::ExitCode};
 
 /// The end of a command that did not do what it was asked to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Exit {
+pub struct CliError {
     code: u8,
     what: String,
     next: Option<String>,
 }
 
-impl Exit {
+impl CliError {
     /// Something the user can put right: exit code 2.
     pub fn user(what: impl fmt::Display) -> Self {
         Self { code: 2, what: what.to_string(), next: None }
     }
 
     /// Something that is not the user's mistake: exit code 1.
-    pub fn ours(what: impl fmt::Display) -> Self {
+    pub fn failure(what: impl fmt::Display) -> Self {
         Self { code: 1, what: what.to_string(), next: None }
+    }
+
+    /// A port that cannot be listened on.
+    pub(crate) fn port(port: u16, error: &io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::AddrInUse => Self::failure(format!("port {port} is in use"))
+                .hint("stop the program that uses it, or choose another port (see --help)"),
+            _ => Self::failure(format!("cannot listen on port {port}: {error}")),
+        }
     }
 
     /// The end of a command that was told to end before it was done: exit code 130, as shells report Ctrl-C.
@@ -43,7 +52,7 @@ impl Exit {
     }
 }
 
-impl fmt::Display for Exit {
+impl fmt::Display for CliError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "error: {}", self.what)?;
         match &self.next {
@@ -53,10 +62,10 @@ impl fmt::Display for Exit {
     }
 }
 
-impl std::error::Error for Exit {}
+impl std::error::Error for CliError {}
 
-impl From<Exit> for ExitCode {
-    fn from(exit: Exit) -> Self {
+impl From<CliError> for ExitCode {
+    fn from(exit: CliError) -> Self {
         Self::from(exit.code)
     }
 }
@@ -67,9 +76,9 @@ mod tests {
 
     #[test]
     fn an_exit_says_what_and_what_next() {
-        let exit = Exit::user("unknown country 'ZZ'").hint("use a code\nsuch as NO");
+        let exit = CliError::user("unknown country 'ZZ'").hint("use a code\nsuch as NO");
         assert_eq!(exit.to_string(), "error: unknown country 'ZZ'\n  use a code\n  such as NO");
-        assert_eq!((exit.code(), Exit::ours("x").code()), (2, 1));
-        assert_eq!(Exit::ours("it ended at once").hint("\n").to_string(), "error: it ended at once");
+        assert_eq!((exit.code(), CliError::failure("x").code()), (2, 1));
+        assert_eq!(CliError::failure("it ended at once").hint("\n").to_string(), "error: it ended at once");
     }
 }

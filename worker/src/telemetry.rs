@@ -20,7 +20,7 @@ use temporalio_sdk::{Runtime, runtime::RuntimeOptions};
 use tokio::task::AbortHandle;
 use tracing_subscriber::EnvFilter;
 
-use crate::exit::Exit;
+use crate::error::CliError;
 
 /// How to write the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
@@ -68,8 +68,9 @@ impl Metrics {
     ///
     /// # Errors
     /// When the exporter finds no port, or the SDK refuses its options.
-    pub fn start(registry: &CircuitRegistry) -> Result<(Self, Runtime), Exit> {
-        let failed = |what: &str, error: &dyn std::fmt::Display| Exit::ours(format!("cannot start {what}: {error}"));
+    pub fn start(registry: &CircuitRegistry) -> Result<(Self, Runtime), CliError> {
+        let failed =
+            |what: &str, error: &dyn std::fmt::Display| CliError::failure(format!("cannot start {what}: {error}"));
         let ours = Registry::new();
         circuit_registry::prometheus::register(registry, &ours)
             .map_err(|error| failed("the breakers' metrics", &error))?;

@@ -13,7 +13,7 @@ mod soak;
 
 use std::fs;
 
-use osint_worker::devserver::{DevServer, DevServerOptions};
+use osint_worker::dev::server::{DevServer, DevServerOptions};
 
 /// One figure and what was promised.
 pub struct Figure {

@@ -11,13 +11,12 @@ use std::fs;
 
 use circuit_registry::{BreakersConfig, CircuitRegistry, temporal::CircuitInterceptor};
 use futures::future::try_join_all;
-use osint_tests::{lab::equinor, worker::while_running};
+use osint_tests::{test_env::equinor, worker::while_running};
 use osint_worker::{
-    devserver::DevServerOptions,
+    dev::{DevStack, server::DevServerOptions},
     run::workflow_interceptor,
-    stack::Stack,
-    starter::Investigation,
-    workflow::{Desk, InvestigationWorkflow},
+    temporal::starter::Investigation,
+    workflow::{InvestigationWorkflow, PlanningActivities},
 };
 use temporalio_client::Client;
 use temporalio_sdk::{Runtime, Worker, WorkerOptions};
@@ -31,11 +30,11 @@ const LEAST: f64 = 0.97;
 
 const QUEUES: [&str; 2] = ["without", "with"];
 
-fn worker(runtime: &Runtime, stack: &Stack, client: &Client, queue: &str) -> anyhow::Result<Worker> {
+fn worker(runtime: &Runtime, stack: &DevStack, client: &Client, queue: &str) -> anyhow::Result<Worker> {
     let registry = CircuitRegistry::new(BreakersConfig::default());
     let options = WorkerOptions::new(queue)
         .register_activities(stack.activities(&registry)?)
-        .register_activities(Desk::new(registry.clone()))
+        .register_activities(PlanningActivities::new(registry.clone()))
         .register_workflow::<InvestigationWorkflow>()?;
     let options = if queue == "with" {
         let mut options = options.activity_inbound_interceptor(CircuitInterceptor::new(registry)).build();
@@ -88,7 +87,7 @@ async fn rounds(client: &Client) -> anyhow::Result<Vec<[Spent; 2]>> {
 }
 
 pub async fn measure() -> anyhow::Result<Vec<Figure>> {
-    let stack = Stack::start(DevServerOptions::default(), &[]).await?;
+    let stack = DevStack::start(DevServerOptions::default(), &[]).await?;
     let client = stack.server.client().await?;
     let runtime = Runtime::from_current_tokio(Default::default())?;
     let (without, with) =

@@ -6,7 +6,7 @@
 
 use std::fs;
 
-use osint_tests::crowd::{Size, fan_out, with_worker};
+use osint_tests::load::{Size, fan_out, with_worker};
 use temporalio_client::Client;
 use temporalio_sdk::Runtime;
 

@@ -30,13 +30,13 @@ const LONGEST: usize = 500;
 /// What an operator orders.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "order", rename_all = "snake_case", deny_unknown_fields)]
-pub enum Order {
+pub enum OverrideRequest {
     /// Refuse every call.
-    Open(Said),
+    Open(OverrideDetails),
     /// Let every call pass.
-    Close(Said),
+    Close(OverrideDetails),
     /// Let every call pass, and tell when the breaker would have opened.
-    Observe(Said),
+    Observe(OverrideDetails),
     /// Decide again. Without a name, whoever ordered something else.
     Auto {
         /// Only what this operator ordered.
@@ -48,7 +48,7 @@ pub enum Order {
 /// Who overrules a breaker, why, and for how long.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Said {
+pub struct OverrideDetails {
     /// Who.
     pub who: String,
     /// Why.
@@ -77,7 +77,7 @@ async fn order(
     ConnectInfo(peer): ConnectInfo<SocketAddr>,
     headers: HeaderMap,
     Path(name): Path<String>,
-    Json(order): Json<Order>,
+    Json(order): Json<OverrideRequest>,
 ) -> Response {
     if !(peer.ip().to_canonical().is_loopback() && names_an_address(&headers)) {
         return refused(StatusCode::FORBIDDEN, "breakers are overruled from the worker's own machine only");
@@ -118,8 +118,8 @@ fn known(registry: &CircuitRegistry, name: &str) -> Option<Breaker> {
     (configured || there()).then(|| registry.breaker(name))
 }
 
-fn obey(breaker: &Breaker, order: Order) -> Result<(), String> {
-    let overruled = |said: Said| {
+fn obey(breaker: &Breaker, order: OverrideRequest) -> Result<(), String> {
+    let overruled = |said: OverrideDetails| {
         let order = Override::new(line("who", said.who)?, line("why", said.why)?);
         match said.for_ms {
             None => Ok(order),
@@ -128,11 +128,11 @@ fn obey(breaker: &Breaker, order: Order) -> Result<(), String> {
         }
     };
     match order {
-        Order::Open(said) => breaker.force_open(overruled(said)?),
-        Order::Close(said) => breaker.force_closed(overruled(said)?),
-        Order::Observe(said) => breaker.observe_only(overruled(said)?),
-        Order::Auto { who: None } => breaker.auto(),
-        Order::Auto { who: Some(who) } => {
+        OverrideRequest::Open(said) => breaker.force_open(overruled(said)?),
+        OverrideRequest::Close(said) => breaker.force_closed(overruled(said)?),
+        OverrideRequest::Observe(said) => breaker.observe_only(overruled(said)?),
+        OverrideRequest::Auto { who: None } => breaker.auto(),
+        OverrideRequest::Auto { who: Some(who) } => {
             if !breaker.release(&who) {
                 return Err(format!("'{who}' does not overrule this breaker"));
             }

@@ -6,9 +6,9 @@ use clap::{Args, Subcommand};
 use serde_json::Value;
 
 use crate::{
-    admin::orders::{Order, Said},
-    exit::Exit,
-    report::{BreakerState, Paint, breakers},
+    admin::overrides::{OverrideDetails, OverrideRequest},
+    error::CliError,
+    report::{BreakerStatus, Paint, breakers},
 };
 
 /// A worker waits for its store for five seconds before it says that an order is not stored.
@@ -77,32 +77,32 @@ fn time(text: &str) -> Result<Duration, String> {
 }
 
 impl OrderCommand {
-    fn order(self) -> (String, Order) {
+    fn order(self) -> (String, OverrideRequest) {
         let said = |of: Overrule| {
             let for_ms = of.lasting.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
-            (of.name, Said { who: of.who, why: of.why, for_ms })
+            (of.name, OverrideDetails { who: of.who, why: of.why, for_ms })
         };
         match self {
             Self::Open(of) => {
                 let (name, said) = said(of);
-                (name, Order::Open(said))
+                (name, OverrideRequest::Open(said))
             }
             Self::Close(of) => {
                 let (name, said) = said(of);
-                (name, Order::Close(said))
+                (name, OverrideRequest::Close(said))
             }
             Self::Observe(of) => {
                 let (name, said) = said(of);
-                (name, Order::Observe(said))
+                (name, OverrideRequest::Observe(said))
             }
-            Self::Auto(Auto { name, who }) => (name, Order::Auto { who }),
+            Self::Auto(Auto { name, who }) => (name, OverrideRequest::Auto { who }),
         }
     }
 }
 
 impl Breakers {
     /// Asks the worker and prints what it says, or orders something.
-    pub(super) async fn run(self) -> Result<(), Exit> {
+    pub(super) async fn run(self) -> Result<(), CliError> {
         match self.order {
             None => show(self.admin, self.json).await,
             Some(command) => {
@@ -113,7 +113,7 @@ impl Breakers {
     }
 }
 
-async fn show(admin: SocketAddr, json: bool) -> Result<(), Exit> {
+async fn show(admin: SocketAddr, json: bool) -> Result<(), CliError> {
     let silent = |error| silent(admin, &error);
     let answer = http().map_err(silent)?.get(format!("http://{admin}/breakers")).send().await;
     let answer = answer.and_then(reqwest::Response::error_for_status).map_err(silent)?;
@@ -121,14 +121,14 @@ async fn show(admin: SocketAddr, json: bool) -> Result<(), Exit> {
     if json {
         return super::print_json(&list);
     }
-    let states = list.into_iter().map(serde_json::from_value::<BreakerState>).collect::<Result<Vec<_>, _>>();
-    let states = states.map_err(|error| Exit::ours(format!("{admin} is no worker of ours: {error}")))?;
+    let states = list.into_iter().map(serde_json::from_value::<BreakerStatus>).collect::<Result<Vec<_>, _>>();
+    let states = states.map_err(|error| CliError::failure(format!("{admin} is no worker of ours: {error}")))?;
     super::print(&breakers(&states, Paint::of(&stdout())))
 }
 
-async fn tell(admin: SocketAddr, name: &str, order: &Order, json: bool) -> Result<(), Exit> {
+async fn tell(admin: SocketAddr, name: &str, order: &OverrideRequest, json: bool) -> Result<(), CliError> {
     let silent = |error| silent(admin, &error);
-    let mut url = reqwest::Url::parse(&format!("http://{admin}/breakers/")).map_err(Exit::ours)?;
+    let mut url = reqwest::Url::parse(&format!("http://{admin}/breakers/")).map_err(CliError::failure)?;
     if let Ok(mut path) = url.path_segments_mut() {
         path.pop_if_empty().push(name);
     }
@@ -146,12 +146,12 @@ async fn tell(admin: SocketAddr, name: &str, order: &Order, json: bool) -> Resul
             let (mode, state) = (breaker["mode"].as_str().unwrap_or("?"), breaker["state"].as_str().unwrap_or("?"));
             super::print(&format!("{name}: {mode}, {state}{reason}. Stored, and in force {place}."))
         }
-        503 => Err(Exit::ours(format!("not stored: {said}")).hint(format!(
+        503 => Err(CliError::failure(format!("not stored: {said}")).hint(format!(
             "{name} obeys in this worker until it ends; a restart forgets it, and no other worker knows.\n\
              It is stored once the store works; to take it back now: osint breakers auto {name}"
         ))),
-        400 | 403 | 404 | 422 => Err(Exit::user(said)),
-        _ => Err(Exit::ours(format!("{admin} is no worker of ours: it answers {status}"))),
+        400 | 403 | 404 | 422 => Err(CliError::user(said)),
+        _ => Err(CliError::failure(format!("{admin} is no worker of ours: it answers {status}"))),
     }
 }
 
@@ -159,9 +159,9 @@ fn http() -> Result<reqwest::Client, reqwest::Error> {
     reqwest::Client::builder().no_proxy().timeout(PATIENCE).build()
 }
 
-fn silent(admin: SocketAddr, error: &reqwest::Error) -> Exit {
+fn silent(admin: SocketAddr, error: &reqwest::Error) -> CliError {
     let why = if error.is_connect() { "nothing listens there".to_owned() } else { error.to_string() };
-    Exit::ours(format!("no worker answers at {admin}: {why}"))
+    CliError::failure(format!("no worker answers at {admin}: {why}"))
         .hint("start one with `osint worker` or `osint dev`, or name its admin address with --admin")
 }
 
@@ -170,13 +170,13 @@ mod tests {
     use circuit_registry::{policy::Mode, store::MemoryStore};
 
     use super::*;
-    use crate::admin::orders::tests::worker;
+    use crate::admin::overrides::tests::worker;
 
     fn overrule(name: &str, lasting: Option<Duration>) -> Overrule {
         Overrule { name: name.into(), why: "maintenance".into(), lasting, who: "alice".into() }
     }
 
-    async fn run(admin: SocketAddr, order: OrderCommand) -> Result<(), Exit> {
+    async fn run(admin: SocketAddr, order: OrderCommand) -> Result<(), CliError> {
         Breakers { admin, json: false, order: Some(order) }.run().await
     }
 

@@ -10,7 +10,7 @@ use clap::Args;
 use osint_activities::catalog::sources;
 
 use crate::{
-    exit::Exit,
+    error::CliError,
     report::{Paint, Table},
 };
 
@@ -24,9 +24,9 @@ pub(super) struct Check {
 
 impl Check {
     /// Reads the file and prints the thresholds that it means.
-    pub(super) fn run(self) -> Result<(), Exit> {
+    pub(super) fn run(self) -> Result<(), CliError> {
         let config = BreakersConfig::load(&self.file)
-            .map_err(|error| Exit::user(error).hint("correct it and run `osint check` again"))?;
+            .map_err(|error| CliError::user(error).hint("correct it and run `osint check` again"))?;
         let configured: BTreeSet<&str> = config.service_names().collect();
         let mut table = Table::new(&["SERVICE", "OPENS AFTER", "FOR", "AND"]);
         for service in &configured {

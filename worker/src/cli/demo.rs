@@ -10,13 +10,11 @@ use tokio::time::{Instant, sleep};
 
 use super::say;
 use crate::{
-    codec::Codec,
-    devserver::DevServerOptions,
-    exit::Exit,
+    dev::{DevStack, FaultArg, server::DevServerOptions},
+    error::CliError,
     report::{Paint, Report, step},
-    run::{Settings, TASK_QUEUE, run_until, told_to_end},
-    stack::{FaultArg, Stack},
-    starter::Investigation,
+    run::{Settings, TASK_QUEUE, run_until, shutdown_signal},
+    temporal::{codec::Codec, starter::Investigation},
     workflow::plan,
 };
 
@@ -56,14 +54,14 @@ struct Outcome {
 
 impl Demo {
     /// Runs the demo from start to end.
-    pub(super) async fn run(self, breakers: BreakersConfig) -> Result<(), Exit> {
+    pub(super) async fn run(self, breakers: BreakersConfig) -> Result<(), CliError> {
         let began = Instant::now();
         let breaker = self.breaker()?;
         say(format_args!("starting a Temporal server, simulated sources and a worker …"));
         let server = DevServerOptions { converter: Codec::from_env()?.converter(), ..DevServerOptions::default() };
         let stack = tokio::select! {
-            stack = Stack::start(server, slice::from_ref(&self.fault)) => stack?,
-            signal = told_to_end() => return signal.and(Err(Exit::interrupted())),
+            stack = DevStack::start(server, slice::from_ref(&self.fault)) => stack?,
+            signal = shutdown_signal() => return signal.and(Err(CliError::interrupted())),
         };
         let outcome = self.investigate(&stack, &breaker, breakers).await;
         stack.stop().await;
@@ -80,25 +78,30 @@ impl Demo {
     }
 
     /// The breaker of the source that goes down, which must be one that is asked about the company of the demo.
-    fn breaker(&self) -> Result<String, Exit> {
+    fn breaker(&self) -> Result<String, CliError> {
         let questions = plan(equinor(), catalog::operations()).questions;
         let asked = questions.iter().find(|question| question.source == self.fault.source);
         asked.map(|question| question.breaker.clone()).ok_or_else(|| {
             let names: BTreeSet<_> = questions.into_iter().map(|question| question.source).collect();
             let names = names.into_iter().collect::<Vec<_>>().join(", ");
-            Exit::user(format!("no source '{}' is asked about the company of the demo", self.fault.source))
+            CliError::user(format!("no source '{}' is asked about the company of the demo", self.fault.source))
                 .hint(format!("one of {names}"))
         })
     }
 
-    async fn investigate(&self, stack: &Stack, breaker: &str, breakers: BreakersConfig) -> Result<Outcome, Exit> {
+    async fn investigate(
+        &self,
+        stack: &DevStack,
+        breaker: &str,
+        breakers: BreakersConfig,
+    ) -> Result<Outcome, CliError> {
         let registry = CircuitRegistry::new(breakers);
         let activities = stack.activities(&registry)?;
         let client = stack.server.client().await?;
         let script = async |_admin| {
             tokio::select! {
                 outcome = self.script(stack, breaker, &client, &registry) => outcome,
-                signal = told_to_end() => signal.and(Err(Exit::interrupted())),
+                signal = shutdown_signal() => signal.and(Err(CliError::interrupted())),
             }
         };
         run_until(client.clone(), registry.clone(), activities, Settings::default(), script).await
@@ -106,23 +109,23 @@ impl Demo {
 
     async fn script(
         &self,
-        stack: &Stack,
+        stack: &DevStack,
         breaker: &str,
         client: &Client,
         registry: &CircuitRegistry,
-    ) -> Result<Outcome, Exit> {
+    ) -> Result<Outcome, CliError> {
         let paint = Paint::of(&stderr());
         let FaultArg { source, fault } = &self.fault;
         let subject = equinor();
 
         // It was set at the start only to be refused early if there were no such fault.
-        stack.simulator.clear(source).await.map_err(Exit::ours)?;
+        stack.simulator.clear(source).await.map_err(CliError::failure)?;
         say(format_args!("\n{}", paint.bold("1  every source is healthy")));
         follow(client, &subject, paint).await?;
         let healthy = timed(client, &subject).await?;
 
         say(format_args!("\n{}", paint.bold(&format!("2  {source} is {fault}: until its breaker opens"))));
-        stack.simulator.set_fault(source, fault).await.map_err(Exit::user)?;
+        stack.simulator.set_fault(source, fault).await.map_err(CliError::user)?;
         let open =
             || registry.views().iter().any(|view| part_of(&view.service, breaker) && view.state != State::Closed);
         for _ in 0..UNTIL_OPEN {
@@ -161,14 +164,14 @@ fn equinor() -> Subject {
 }
 
 /// One investigation with its progress.
-async fn follow(client: &Client, subject: &Subject, paint: Paint) -> Result<Report, Exit> {
+async fn follow(client: &Client, subject: &Subject, paint: Paint) -> Result<Report, CliError> {
     sleep(PAUSE).await;
     let investigation = Investigation::start(client, TASK_QUEUE, subject.clone()).await?;
     investigation.follow(|each| say(format_args!("{}", step(each, paint)))).await
 }
 
 /// The time of the fastest of some investigations, without the queries that progress takes.
-async fn timed(client: &Client, subject: &Subject) -> Result<Duration, Exit> {
+async fn timed(client: &Client, subject: &Subject) -> Result<Duration, CliError> {
     let mut fastest = Duration::MAX;
     for _ in 0..TIMED {
         sleep(PAUSE).await;

@@ -14,9 +14,11 @@ use osint_activities::{catalog, client::Settings};
 use serde::Serialize;
 
 use crate::{
-    codec::Codec,
-    connect::{Target, options},
-    exit::Exit,
+    error::CliError,
+    temporal::{
+        codec::{self, Codec},
+        connect::{Target, options},
+    },
 };
 
 /// What replaces a secret.
@@ -115,7 +117,7 @@ pub(super) struct Effective {
 ///
 /// # Errors
 /// When something of it cannot be used.
-pub(super) fn effective(given: &[Given], target: &Target, breakers: Option<&Path>) -> Result<Effective, Exit> {
+pub(super) fn effective(given: &[Given], target: &Target, breakers: Option<&Path>) -> Result<Effective, CliError> {
     let mut settings = given.to_vec();
     if let Some(config) = settings.iter_mut().find(|setting| setting.name == "config" && setting.value.is_none()) {
         *config = match breakers {
@@ -124,7 +126,7 @@ pub(super) fn effective(given: &[Given], target: &Target, breakers: Option<&Path
         };
     }
     let codec: Vec<_> = Codec::from_env()?.ids().map(str::to_owned).collect();
-    let from = [crate::codec::KEYS, crate::codec::KEYS_FILE].into_iter().find(|name| is_set(name));
+    let from = [codec::KEYS, codec::KEYS_FILE].into_iter().find(|name| is_set(name));
     let ids = (!codec.is_empty()).then(|| codec.join(", "));
     let codec = vec![Given::new("key_ids", ids, from.unwrap_or("not set: nothing is encrypted"))];
     Ok(Effective { settings, temporal: temporal(target)?, codec, sources: sources()? })
@@ -134,7 +136,7 @@ fn is_set(name: &str) -> bool {
     env::var_os(name).is_some_and(|value| !value.is_empty())
 }
 
-fn temporal(target: &Target) -> Result<Vec<Given>, Exit> {
+fn temporal(target: &Target) -> Result<Vec<Given>, CliError> {
     let (connection, client) = options(target)?;
     let mut address = connection.target.clone();
     // Neither fails for an address that has a host, and one without a host has been refused.
@@ -170,8 +172,8 @@ fn temporal(target: &Target) -> Result<Vec<Given>, Exit> {
 }
 
 /// Where each source is, if it was pointed elsewhere, and which of its credentials are set.
-fn sources() -> Result<Vec<Given>, Exit> {
-    let settings = Settings::from_env().map_err(Exit::user)?;
+fn sources() -> Result<Vec<Given>, CliError> {
+    let settings = Settings::from_env().map_err(CliError::user)?;
     let mut rows = Vec::new();
     for source in catalog::sources() {
         for base in source.bases.iter().filter(|base| is_set(base.env)) {
@@ -192,7 +194,7 @@ fn origin(address: &str) -> String {
 
 impl Effective {
     /// Prints it, for programs or for people.
-    pub(super) fn print(&self, json: bool) -> Result<(), Exit> {
+    pub(super) fn print(&self, json: bool) -> Result<(), CliError> {
         if json { super::print_json(self) } else { super::print(&self.text()) }
     }
 

@@ -5,10 +5,12 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use crate::{
-    codec::Codec,
-    connect::{Target, connect},
-    exit::Exit,
-    history::export,
+    error::CliError,
+    temporal::{
+        codec::Codec,
+        connect::{Target, connect},
+        history::export,
+    },
 };
 
 /// Subcommands of `osint history`.
@@ -42,7 +44,7 @@ pub(super) struct Export {
 
 impl History {
     /// Fetches and writes the history.
-    pub(super) async fn run(self) -> Result<(), Exit> {
+    pub(super) async fn run(self) -> Result<(), CliError> {
         let Self::Export(Export { workflow_id, run_id, output, decrypt, target }) = self;
         let keys = if decrypt { Some(Codec::from_env()?) } else { None };
         let client = connect(&target).await?;
@@ -50,6 +52,6 @@ impl History {
         let Some(file) = output else {
             return super::print(&String::from_utf8_lossy(&json));
         };
-        std::fs::write(&file, json).map_err(|error| Exit::user(format!("cannot write {}: {error}", file.display())))
+        std::fs::write(&file, json).map_err(|error| CliError::user(format!("cannot write {}: {error}", file.display())))
     }
 }

@@ -10,12 +10,14 @@ use osint_activities::{
 
 use super::say;
 use crate::{
-    connect::{Target, connect},
-    exit::Exit,
-    report::{Paint, step},
+    error::CliError,
+    report::{Paint, step, warnings},
     run::TASK_QUEUE,
-    starter::{Investigation, require_worker},
-    workflow::{admit, warnings},
+    temporal::{
+        connect::{Target, connect},
+        starter::{Investigation, require_worker},
+    },
+    workflow::admit,
 };
 
 /// Arguments of `osint investigate`.
@@ -74,14 +76,14 @@ pub(super) struct SubjectArgs {
 
 impl SubjectArgs {
     /// The subject in the form in which sources are asked about it.
-    fn subject(self) -> Result<Subject, Exit> {
-        let country = self.country.parse().map_err(Exit::user)?;
+    fn subject(self) -> Result<Subject, CliError> {
+        let country = self.country.parse().map_err(CliError::user)?;
         let Self { id, name, lei, vat, postal_address: address, website, persons, as_written, .. } = self;
         let subject = Subject { id, name, lei, vat, address, website, persons, as_written, ..Subject::new(country) };
         let subject = admit(subject).map_err(|error| {
             let mistyped = matches!(error, SubjectError::Identifier(IdentifierError::Checksum { .. }));
             let insist = if mistyped && !as_written { "; if the number is right, add --as-written" } else { "" };
-            Exit::user(error).hint(format!("see `osint investigate --help` for what to give{insist}"))
+            CliError::user(error).hint(format!("see `osint investigate --help` for what to give{insist}"))
         })?;
         warnings(&subject).iter().for_each(|warning| say(format_args!("warning: {warning}")));
         Ok(subject)
@@ -90,7 +92,7 @@ impl SubjectArgs {
 
 impl Investigate {
     /// Starts an investigation, shows its progress and prints its report.
-    pub(super) async fn run(self) -> Result<(), Exit> {
+    pub(super) async fn run(self) -> Result<(), CliError> {
         let subject = self.subject.subject()?;
         let client = connect(&self.target).await?;
         require_worker(&client, &self.task_queue).await?;

@@ -19,7 +19,7 @@ use circuit_registry::BreakersConfig;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::{
-    exit::Exit,
+    error::CliError,
     report::{Paint, Report, page},
     telemetry::{LogFormat, init_log},
 };
@@ -99,7 +99,7 @@ impl Cli {
     ///
     /// # Errors
     /// When it cannot be done; the error says why, whose fault that is, and what to do.
-    pub async fn run(self) -> Result<(), Exit> {
+    pub async fn run(self) -> Result<(), CliError> {
         let level = match self.verbose {
             0 => "error,circuit_registry=info",
             1 => "warn,circuit_registry=info,osint_worker=debug,osint_activities=debug",
@@ -128,36 +128,36 @@ struct Thresholds {
 }
 
 /// The thresholds from the named file, from `./breakers.yaml`, or as shipped.
-fn load(file: Option<&Path>) -> Result<Thresholds, Exit> {
+fn load(file: Option<&Path>) -> Result<Thresholds, CliError> {
     let default = Path::new(DEFAULT_FILE);
     match file {
         Some(file) => read(file),
         None if default.exists() => read(default),
         None => BreakersConfig::from_yaml(SHIPPED)
             .map(|config| Thresholds { config, file: None })
-            .map_err(|error| Exit::ours(format!("the shipped thresholds: {error}"))),
+            .map_err(|error| CliError::failure(format!("the shipped thresholds: {error}"))),
     }
 }
 
-fn read(file: &Path) -> Result<Thresholds, Exit> {
+fn read(file: &Path) -> Result<Thresholds, CliError> {
     let config = BreakersConfig::load(file)
-        .map_err(|error| Exit::user(error).hint("correct the file, and try it with `osint check FILE`"))?;
+        .map_err(|error| CliError::user(error).hint("correct the file, and try it with `osint check FILE`"))?;
     Ok(Thresholds { config, file: Some(file.to_owned()) })
 }
 
 /// Prints a document for programs.
-fn print_json(value: &impl serde::Serialize) -> Result<(), Exit> {
-    let text =
-        serde_json::to_string_pretty(value).map_err(|error| Exit::ours(format!("cannot write JSON: {error}")))?;
+fn print_json(value: &impl serde::Serialize) -> Result<(), CliError> {
+    let text = serde_json::to_string_pretty(value)
+        .map_err(|error| CliError::failure(format!("cannot write JSON: {error}")))?;
     print(&text)
 }
 
 /// Prints a report, for programs or for people.
-fn print_report(report: &Report, json: bool) -> Result<(), Exit> {
+fn print_report(report: &Report, json: bool) -> Result<(), CliError> {
     if !json {
         return print(&format!("\n{}", page(report, Paint::of(&std::io::stdout()))));
     }
-    let document = report.document().map_err(|error| Exit::ours(format!("cannot write JSON: {error}")))?;
+    let document = report.document().map_err(|error| CliError::failure(format!("cannot write JSON: {error}")))?;
     print_json(&document)
 }
 
@@ -168,13 +168,13 @@ fn say(text: std::fmt::Arguments<'_>) {
 }
 
 /// Prints to standard output. A reader that has gone away (`| head`) is no error.
-fn print(text: &str) -> Result<(), Exit> {
+fn print(text: &str) -> Result<(), CliError> {
     use std::io::Write;
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| if text.ends_with('\n') { Ok(()) } else { out.write_all(b"\n") })
     {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-            Err(Exit::ours(format!("cannot write to standard output: {error}")))
+            Err(CliError::failure(format!("cannot write to standard output: {error}")))
         }
         _ => Ok(()),
     }

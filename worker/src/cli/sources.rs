@@ -6,7 +6,7 @@ use clap::Args;
 use osint_activities::catalog::{self, Countries, Operation, Source, sources};
 
 use crate::{
-    exit::Exit,
+    error::CliError,
     report::{Paint, Table},
 };
 
@@ -23,7 +23,7 @@ pub(super) struct Sources {
 
 impl Sources {
     /// Prints the catalog.
-    pub(super) fn run(self) -> Result<(), Exit> {
+    pub(super) fn run(self) -> Result<(), CliError> {
         match (self.json, self.markdown) {
             (true, _) => super::print_json(&sources()),
             (_, true) => super::print(&catalog::page()),

@@ -12,11 +12,9 @@ use super::{
     say,
 };
 use crate::{
-    connect::{Target, connect},
-    exit::Exit,
-    run::{Settings, TASK_QUEUE, run_until, told_to_end},
-    stack::activities,
-    tuning::Tuning,
+    error::CliError,
+    run::{Settings, TASK_QUEUE, Tuning, run_until, shutdown_signal, source_activities},
+    temporal::connect::{Target, connect},
 };
 
 /// Where the admin server listens, unless told otherwise.
@@ -65,12 +63,13 @@ pub(super) struct WorkerCommand {
 
 impl WorkerCommand {
     /// Runs a worker until a signal ends it.
-    pub(super) async fn run(self, thresholds: Thresholds) -> Result<(), Exit> {
+    pub(super) async fn run(self, thresholds: Thresholds) -> Result<(), CliError> {
         self.tuning.check()?;
-        let store = store::open(&self.store).map_err(|error| Exit::user(format!("--store (OSINT_STORE): {error}")))?;
+        let store =
+            store::open(&self.store).map_err(|error| CliError::user(format!("--store (OSINT_STORE): {error}")))?;
         let registry = CircuitRegistry::builder().config(thresholds.config).store(store).build();
         let _ = CircuitRegistry::set_global(registry.clone());
-        let activities = activities(&registry, |name| std::env::var(name).ok(), Names::of_system())?;
+        let activities = source_activities(&registry, |name| std::env::var(name).ok(), Names::of_system())?;
         if self.print_config {
             return effective(&self.given, &self.target, thresholds.file.as_deref())?.print(self.json);
         }
@@ -86,7 +85,7 @@ impl WorkerCommand {
             if let Some(admin) = admin {
                 say(format_args!("worker on task queue '{}'; admin server at http://{admin}", self.task_queue));
             }
-            told_to_end().await?;
+            shutdown_signal().await?;
             say(format_args!("told to end: finishing running activities for up to {} s", self.grace));
             Ok(())
         })

@@ -1,21 +1,18 @@
-//! What `demo` and `dev` run besides the worker: a Temporal server and simulated sources, for as long as the command lasts.
+//! What `demo` and `dev` run besides the worker: a Temporal server and simulated sources. Both end with the command.
+
+pub mod server;
 
 use std::{
     collections::BTreeMap,
     net::{Ipv4Addr, SocketAddr},
+    str::FromStr,
 };
 
 use circuit_registry::CircuitRegistry;
-use osint_activities::{
-    activity::Activities,
-    client::{Client, Settings, guard::Names},
-    simulator::Simulator,
-};
+use osint_activities::{activity::Activities, client::guard::Names, simulator::Simulator};
 
-use crate::{
-    devserver::{DevServer, DevServerOptions},
-    exit::Exit,
-};
+use self::server::{DevServer, DevServerOptions};
+use crate::{error::CliError, run::source_activities};
 
 /// A fault to give a simulated source, as typed: `tavily=down`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,7 +23,7 @@ pub struct FaultArg {
     pub fault: String,
 }
 
-impl std::str::FromStr for FaultArg {
+impl FromStr for FaultArg {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -41,24 +38,24 @@ impl std::str::FromStr for FaultArg {
 
 /// A server and simulated sources.
 #[derive(Debug)]
-pub struct Stack {
+pub struct DevStack {
     /// The Temporal server.
     pub server: DevServer,
     /// The sources.
     pub simulator: Simulator,
 }
 
-impl Stack {
-    /// Starts both. A wrong fault is found before the server is started.
+impl DevStack {
+    /// Starts both. A wrong fault is reported before the server starts.
     ///
     /// # Errors
-    /// When there is no such fault (the user's mistake), or either cannot start.
-    pub async fn start(options: DevServerOptions, faults: &[FaultArg]) -> Result<Self, Exit> {
+    /// When there is no such fault (the user's mistake), or the server or the sources cannot start.
+    pub async fn start(options: DevServerOptions, faults: &[FaultArg]) -> Result<Self, CliError> {
         let simulator = Simulator::start(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).await;
         let simulator =
-            simulator.map_err(|error| Exit::ours(format!("the simulated sources cannot start: {error}")))?;
+            simulator.map_err(|error| CliError::failure(format!("the simulated sources cannot start: {error}")))?;
         for FaultArg { source, fault } in faults {
-            simulator.set_fault(source, fault).await.map_err(Exit::user)?;
+            simulator.set_fault(source, fault).await.map_err(CliError::user)?;
         }
         Ok(Self { server: DevServer::start(options).await?, simulator })
     }
@@ -67,30 +64,14 @@ impl Stack {
     ///
     /// # Errors
     /// When the HTTP client cannot be set up.
-    pub fn activities(&self, registry: &CircuitRegistry) -> Result<Activities, Exit> {
+    pub fn activities(&self, registry: &CircuitRegistry) -> Result<Activities, CliError> {
         let values: BTreeMap<_, _> = self.simulator.env().into_iter().chain(self.simulator.credentials()).collect();
-        activities(registry, |name| values.get(name).cloned(), Names::none())
+        source_activities(registry, |name| values.get(name).cloned(), Names::none())
     }
 
-    /// Ends both and returns when every process and port of theirs is gone.
+    /// Ends both. Returns when their processes are gone and their ports are free.
     pub async fn stop(self) {
         self.server.stop().await;
         self.simulator.shutdown().await;
     }
-}
-
-/// The sources' operations, set up by whoever knows the values of environment variables and what names stand for.
-///
-/// # Errors
-/// When a value cannot be used (the user's mistake), or the HTTP client cannot be set up.
-pub fn activities(
-    registry: &CircuitRegistry,
-    lookup: impl Fn(&str) -> Option<String>,
-    names: Names,
-) -> Result<Activities, Exit> {
-    let settings = Settings::read(lookup)
-        .map_err(|error| Exit::user(error).hint("correct or unset the variable; `osint sources` lists them"))?;
-    let client =
-        Client::with_names(settings, names).map_err(|error| Exit::ours(format!("TLS cannot be set up: {error}")))?;
-    Ok(Activities::new(registry.clone(), client))
 }

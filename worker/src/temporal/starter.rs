@@ -16,9 +16,9 @@ use temporalio_common::{
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::{
-    exit::Exit,
-    report::Report,
-    workflow::{InvestigationWorkflow, Step},
+    error::CliError,
+    report::{Report, Step},
+    workflow::InvestigationWorkflow,
 };
 
 /// How often progress is asked for.
@@ -43,11 +43,11 @@ impl Investigation {
     ///
     /// # Errors
     /// When the server does not take it.
-    pub async fn start(client: &Client, task_queue: &str, subject: Subject) -> Result<Self, Exit> {
+    pub async fn start(client: &Client, task_queue: &str, subject: Subject) -> Result<Self, CliError> {
         let id = fresh_id();
         let options = WorkflowStartOptions::new(task_queue, id.as_str()).execution_timeout(GIVE_UP).build();
         let started = client.start_workflow(InvestigationWorkflow::run, subject, options).await;
-        started.map_err(|error| Exit::ours(format!("the investigation cannot be started: {error}")))?;
+        started.map_err(|error| CliError::failure(format!("the investigation cannot be started: {error}")))?;
         Ok(Self { handle: client.get_workflow_handle(id.as_str()), id })
     }
 
@@ -61,7 +61,7 @@ impl Investigation {
     ///
     /// # Errors
     /// When the subject was refused, or the workflow ended in another way than with a report.
-    pub async fn report(&self) -> Result<Report, Exit> {
+    pub async fn report(&self) -> Result<Report, CliError> {
         self.handle.get_result(WorkflowGetResultOptions::default()).await.map_err(|error| self.failed(&error))
     }
 
@@ -69,7 +69,7 @@ impl Investigation {
     ///
     /// # Errors
     /// As [`Investigation::report`].
-    pub async fn follow(&self, mut heard: impl FnMut(&Step)) -> Result<Report, Exit> {
+    pub async fn follow(&self, mut heard: impl FnMut(&Step)) -> Result<Report, CliError> {
         let mut told = Vec::new();
         let mut result = std::pin::pin!(self.report());
         let mut looks = interval(LOOK);
@@ -92,14 +92,14 @@ impl Investigation {
         query.await.unwrap_or_default()
     }
 
-    fn failed(&self, error: &WorkflowGetResultError) -> Exit {
+    fn failed(&self, error: &WorkflowGetResultError) -> CliError {
         if let WorkflowGetResultError::Failed(failure) = error {
             return match &**failure {
-                IncomingError::Application(app) if app.type_name() == Some("InvalidSubject") => Exit::user(app),
-                other => Exit::ours(format!("investigation {} failed: {other}", self.id)),
+                IncomingError::Application(app) if app.type_name() == Some("InvalidSubject") => CliError::user(app),
+                other => CliError::failure(format!("investigation {} failed: {other}", self.id)),
             };
         }
-        Exit::ours(format!("investigation {} has no report: {error}", self.id))
+        CliError::failure(format!("investigation {} has no report: {error}", self.id))
     }
 }
 
@@ -116,7 +116,7 @@ fn tell_new(steps: &[Step], told: &mut Vec<String>, heard: &mut impl FnMut(&Step
 ///
 /// # Errors
 /// When nobody does.
-pub async fn require_worker(client: &Client, task_queue: &str) -> Result<(), Exit> {
+pub async fn require_worker(client: &Client, task_queue: &str) -> Result<(), CliError> {
     let request = DescribeTaskQueueRequest {
         namespace: client.namespace(),
         task_queue: Some(TaskQueue { name: task_queue.to_owned(), ..Default::default() }),
@@ -128,11 +128,11 @@ pub async fn require_worker(client: &Client, task_queue: &str) -> Result<(), Exi
         Ok(answer) => answer.into_inner().pollers,
         Err(status) => {
             let what = format!("the Temporal server refuses namespace '{}': {}", client.namespace(), status.message());
-            return Err(Exit::ours(what).hint("name an existing one with --namespace or TEMPORAL_NAMESPACE"));
+            return Err(CliError::failure(what).hint("name an existing one with --namespace or TEMPORAL_NAMESPACE"));
         }
     };
     if pollers.is_empty() {
-        return Err(Exit::ours(format!("no worker takes tasks from the queue '{task_queue}'"))
+        return Err(CliError::failure(format!("no worker takes tasks from the queue '{task_queue}'"))
             .hint("start one with `osint worker` (or `osint dev`), or name another queue with --task-queue"));
     }
     Ok(())

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 use osint_activities::model::Subject;
-use osint_worker::{run::TASK_QUEUE, starter::Investigation};
+use osint_worker::{run::TASK_QUEUE, temporal::starter::Investigation};
 use serde_json::Value;
 
-use crate::site::{Site, equinor, osint, words};
+use crate::fixture::{Fixture, equinor, osint, words};
 
 /// What must not be readable.
 const SUBJECT: [&str; 4] = ["Equinor", "923609016", "Forusbeen", "Eksempel"];
@@ -46,26 +46,26 @@ fn messages(value: &Value, into: &mut BTreeSet<String>) {
 }
 
 /// The history of an investigation as `osint history export` writes it.
-async fn history(site: &Site, id: &str) -> Value {
-    let output = osint(&site.variables).args(["history", "export", id]).output().await.unwrap();
+async fn history(fixture: &Fixture, id: &str) -> Value {
+    let output = osint(&fixture.variables).args(["history", "export", id]).output().await.unwrap();
     serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", words(&output)))
 }
 
 /// A source that fails, and a subject that cannot be right: two kinds of failures whose texts say something.
-async fn histories(site: &Site) -> (Vec<String>, BTreeSet<String>) {
-    site.stack.simulator.set_fault("nominatim", "500").await.unwrap();
-    let worker = site.worker(&[]).await;
-    let investigation = site.investigate().await;
+async fn histories(fixture: &Fixture) -> (Vec<String>, BTreeSet<String>) {
+    fixture.stack.simulator.set_fault("nominatim", "500").await.unwrap();
+    let worker = fixture.worker(&[]).await;
+    let investigation = fixture.investigate().await;
     let report = investigation.report().await.unwrap();
     assert_eq!(report.subject.name.as_deref(), Some("Equinor ASA"));
     let wrong = Subject { id: Some("923609017".to_owned()), ..equinor() };
-    let refused = Investigation::start(&site.client, TASK_QUEUE, wrong).await.unwrap();
+    let refused = Investigation::start(&fixture.client, TASK_QUEUE, wrong).await.unwrap();
     let refusal = refused.report().await.expect_err("the number cannot be right").to_string();
     assert!(refusal.contains("checksum"), "the text of the failure did not arrive: {refusal}");
 
     let (mut all, mut failures) = (Vec::new(), BTreeSet::new());
     for id in [investigation.id(), refused.id()] {
-        let history = history(site, id).await;
+        let history = history(fixture, id).await;
         texts(&history, &mut all);
         messages(&history, &mut failures);
         all.push(id.to_owned());
@@ -77,7 +77,7 @@ async fn histories(site: &Site) -> (Vec<String>, BTreeSet<String>) {
 #[tokio::test(flavor = "multi_thread")]
 async fn with_a_key_the_server_can_read_neither_the_subject_nor_a_failure() {
     let breakers = "defaults: { fail_max: 1000, timeout: 20s }";
-    let open = Site::start(breakers, None).await;
+    let open = Fixture::start(breakers, None).await;
     let (readable, failures) = histories(&open).await;
     open.stop().await;
     let found = |texts: &[String], word: &str| texts.iter().any(|text| text.contains(word));
@@ -86,7 +86,7 @@ async fn with_a_key_the_server_can_read_neither_the_subject_nor_a_failure() {
     }
     assert!(failures.iter().any(|text| text.contains("nominatim") || text.contains("checksum")), "{failures:?}");
 
-    let sealed = Site::start(breakers, Some(&key("2026-01", 1))).await;
+    let sealed = Fixture::start(breakers, Some(&key("2026-01", 1))).await;
     let (unreadable, sealed_failures) = histories(&sealed).await;
     for word in SUBJECT {
         assert!(!found(&unreadable, word), "{word} can be read on the server");

@@ -3,38 +3,23 @@
 use std::{
     collections::BTreeMap,
     fs,
-    future::Future,
     process::{Output, Stdio},
     time::Duration,
 };
 
 use osint_activities::model::{Country, Subject};
-use osint_worker::{codec::Codec, devserver::DevServerOptions, run::TASK_QUEUE, stack::Stack, starter::Investigation};
+use osint_tests::wait::eventually;
+use osint_worker::{
+    dev::{DevStack, server::DevServerOptions},
+    run::TASK_QUEUE,
+    temporal::{codec::Codec, starter::Investigation},
+};
 use serde_json::Value;
 use temporalio_client::Client;
 use tokio::{
     io::{AsyncBufReadExt, AsyncReadExt, BufReader},
     process::{Child, ChildStderr, Command},
-    time::{Instant, sleep},
 };
-
-/// Far beyond what a loaded machine needs; it only keeps a broken test from hanging.
-const LIMIT: Duration = Duration::from_secs(240);
-
-/// Looks until there is a value.
-pub(crate) async fn eventually<T, F>(what: &str, mut look: impl FnMut() -> F) -> T
-where
-    F: Future<Output = Option<T>>,
-{
-    let limit = Instant::now() + LIMIT;
-    loop {
-        if let Some(value) = look().await {
-            return value;
-        }
-        assert!(Instant::now() < limit, "waited {LIMIT:?} in vain: {what}");
-        sleep(Duration::from_millis(20)).await;
-    }
-}
 
 /// A large listed company.
 pub(crate) fn equinor() -> Subject {
@@ -66,19 +51,19 @@ pub(crate) fn words(output: &Output) -> String {
 }
 
 /// The place.
-pub(crate) struct Site {
-    pub(crate) stack: Stack,
+pub(crate) struct Fixture {
+    pub(crate) stack: DevStack,
     pub(crate) client: Client,
     pub(crate) variables: BTreeMap<String, String>,
     folder: tempfile::TempDir,
 }
 
-impl Site {
+impl Fixture {
     /// Starts the server and the sources. Its client and its workers hold `keys`.
     pub(crate) async fn start(breakers: &str, keys: Option<&str>) -> Self {
         let codec: Codec = keys.map(|keys| keys.parse().unwrap()).unwrap_or_default();
         let options = DevServerOptions { converter: codec.converter(), ..DevServerOptions::default() };
-        let stack = Stack::start(options, &[]).await.unwrap();
+        let stack = DevStack::start(options, &[]).await.unwrap();
         let folder = tempfile::tempdir().unwrap();
         let (thresholds, state) = (folder.path().join("breakers.yaml"), folder.path().join("breakers.state"));
         fs::write(&thresholds, breakers).unwrap();

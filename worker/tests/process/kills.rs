@@ -5,7 +5,7 @@ use std::{collections::hash_map::RandomState, hash::BuildHasher, time::Duration}
 
 use tokio::time::sleep;
 
-use crate::site::Site;
+use crate::fixture::Fixture;
 
 const KILLS: u64 = 20;
 
@@ -14,16 +14,16 @@ const LIFE_MS: u64 = 1_500;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_investigation_survives_twenty_kills() {
-    let site = Site::start("defaults: { fail_max: 1000, timeout: 5s }", None).await;
+    let fixture = Fixture::start("defaults: { fail_max: 1000, timeout: 5s }", None).await;
     let chance = RandomState::new();
     let mut investigations = Vec::new();
     for kill in 0..KILLS {
-        investigations.push(site.investigate().await);
-        let worker = site.begin(&[]).await;
+        investigations.push(fixture.investigate().await);
+        let worker = fixture.begin(&[]).await;
         sleep(Duration::from_millis(chance.hash_one(kill) % LIFE_MS)).await;
         worker.kill().await;
     }
-    let last = site.worker(&[]).await;
+    let last = fixture.worker(&[]).await;
     let reports = futures::future::join_all(investigations.iter().map(|each| each.report())).await;
     let questions = reports[0].as_ref().map(|report| report.findings.len());
     for (report, investigation) in reports.iter().zip(&investigations) {
@@ -34,10 +34,10 @@ async fn every_investigation_survives_twenty_kills() {
     for (source, billed) in
         [("tavily", "search"), ("brightdata_enrichment", "trigger"), ("brightdata_person", "trigger")]
     {
-        let calls = site.stack.simulator.calls(source).unwrap();
+        let calls = fixture.stack.simulator.calls(source).unwrap();
         let charged = calls.operations.get(billed).copied().unwrap_or_default();
         assert!(charged <= KILLS, "{source} was charged {charged} times for {KILLS} questions");
     }
     drop(last);
-    site.stop().await;
+    fixture.stop().await;
 }

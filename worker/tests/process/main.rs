@@ -6,7 +6,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot set its scene may panic")]
 
 mod encryption;
+mod fixture;
 mod kills;
 mod settings;
 mod signals;
-mod site;

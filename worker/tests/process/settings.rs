@@ -3,7 +3,7 @@
 use base64::{Engine, prelude::BASE64_STANDARD};
 use serde_json::Value;
 
-use crate::site::{osint, variables, words};
+use crate::fixture::{osint, variables, words};
 
 const SECRETS: [(&str, &str); 6] = [
     ("OSINT_STORE", "redis://jane:s3cret-store@redis.internal/2?prefix=kyb"),
