@@ -1,5 +1,5 @@
-//! A crowd: a workflow that asks for many activities at once, some of which a breaker refuses. For tests and measurements of
-//! what breakers add to a worker, without sources and reports around it.
+//! Load: a workflow that starts many activities at once. A breaker refuses some. Tests and measurements use it to see what
+//! breakers add to a worker, without sources and reports.
 
 #![allow(missing_docs, reason = "the SDK's macros make items that cannot be documented")]
 
@@ -46,18 +46,18 @@ impl LoadActivities {
     }
 }
 
-/// What to ask for.
+/// How many activities to start.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct Size {
     /// Branches.
     pub branches: u32,
     /// True: one branch after the other.
     pub in_turn: bool,
-    /// Every so many branches one is refused; 1 refuses all.
+    /// One branch in this many is refused; 1 refuses all.
     pub refused_every: u32,
 }
 
-/// Asks for all of it.
+/// Starts the activities.
 #[workflow]
 #[derive(Default)]
 pub struct FanOut;
@@ -139,7 +139,7 @@ pub async fn with_worker<T>(
 /// Starts a [`FanOut`].
 ///
 /// # Errors
-/// When the server does not take it.
+/// When the server does not accept it.
 pub async fn start(
     client: &Client,
     queue: &str,
@@ -153,7 +153,7 @@ pub async fn start(
 /// Runs one to its end.
 ///
 /// # Errors
-/// When it does not end well.
+/// When it fails.
 pub async fn fan_out(client: &Client, queue: &str, id: &str, size: Size) -> anyhow::Result<Vec<u32>> {
     let handle = start(client, queue, id, size).await?;
     Ok(handle.get_result(WorkflowGetResultOptions::default()).await?)

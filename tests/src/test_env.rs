@@ -1,4 +1,4 @@
-//! A laboratory: a real Temporal server, simulated sources with switchable faults, and a worker that can be replaced.
+//! The test environment: a real Temporal server, simulated sources with switchable faults, and workers.
 
 use std::{
     net::{Ipv4Addr, SocketAddr},
@@ -26,11 +26,11 @@ pub struct TestEnv {
     workers: AtomicU32,
 }
 
-/// A worker in the laboratory, as a test sees it.
+/// A worker in the test environment.
 pub struct TestWorker<'a> {
     /// Its breakers.
     pub registry: CircuitRegistry,
-    /// The way to the server.
+    /// A client of the server.
     pub client: Client,
     /// The sources.
     pub simulator: &'a Simulator,
@@ -48,7 +48,7 @@ impl TestEnv {
         Self::start_with(DevServerOptions::default()).await
     }
 
-    /// The same with a server of one's own choice.
+    /// As [`TestEnv::start`], with other options for the server.
     ///
     /// # Errors
     /// As [`TestEnv::start`].
@@ -96,10 +96,10 @@ impl TestEnv {
         let client = self.stack.server.client().await?;
         let admin = Some(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
         let settings = Settings { task_queue: queue.clone(), admin, tuning, ..Settings::default() };
-        let (simulator, breakers, way) = (self.simulator(), registry.clone(), client.clone());
+        let (simulator, breakers, test_client) = (self.simulator(), registry.clone(), client.clone());
         run_until(client, registry, activities, settings, async move |admin| {
             let admin = admin.expect("an admin server was asked for");
-            test(&TestWorker { registry: breakers, client: way, simulator, admin, queue }).await
+            test(&TestWorker { registry: breakers, client: test_client, simulator, admin, queue }).await
         })
         .await
     }
@@ -122,7 +122,7 @@ impl TestWorker<'_> {
     /// Begins to investigate.
     ///
     /// # Errors
-    /// When the server does not take it.
+    /// When the server does not accept it.
     pub async fn begin(&self, subject: Subject) -> Result<Investigation, CliError> {
         Investigation::start(&self.client, &self.queue, subject).await
     }

@@ -1,4 +1,4 @@
-//! The worker's admin server: what Prometheus, an orchestrator and a person read there is true.
+//! The worker's admin server: its pages for Prometheus, orchestrators and operators are true.
 
 use std::{
     collections::HashSet,
@@ -27,7 +27,7 @@ async fn get(url: &str) -> Option<(u16, String)> {
     Some((answer.status().as_u16(), answer.text().await.ok()?))
 }
 
-/// Status and answer to an order.
+/// Status and answer to an override.
 async fn post(url: &str, order: &'static str) -> Option<(u16, String)> {
     let http = reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(10)).build().ok()?;
     let answer = http.post(url).header("content-type", "application/json").body(order).send().await.ok()?;
@@ -35,7 +35,7 @@ async fn post(url: &str, order: &'static str) -> Option<(u16, String)> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_pages_of_a_worker_tell_the_truth() -> Result<(), CliError> {
+async fn the_admin_pages_show_the_workers_state() -> Result<(), CliError> {
     let env = TestEnv::start().await?;
     let admin = env
         .with_worker(BREAKERS, async |bench| {
@@ -68,8 +68,8 @@ async fn the_pages_of_a_worker_tell_the_truth() -> Result<(), CliError> {
             assert!(tavily["retry_in_ms"].is_u64());
 
             let order = r#"{ "order": "open", "who": "alice", "why": "maintenance" }"#;
-            let (status, said) = post(&page("breakers/never_called"), order).await.expect("an answer");
-            assert_eq!(status, 503, "this worker has no store: {said}");
+            let (status, text) = post(&page("breakers/never_called"), order).await.expect("an answer");
+            assert_eq!(status, 503, "this worker has no store: {text}");
             assert_eq!(bench.registry.breaker("never_called").view().mode, Mode::ForceOpen, "and obeys");
             Ok(bench.admin)
         })
@@ -80,7 +80,7 @@ async fn the_pages_of_a_worker_tell_the_truth() -> Result<(), CliError> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_worker_whose_server_is_gone_is_alive_but_not_ready() -> Result<(), CliError> {
+async fn without_its_server_a_worker_is_alive_but_not_ready() -> Result<(), CliError> {
     let registry = CircuitRegistry::new(BreakersConfig::default());
     let stack = DevStack::start(DevServerOptions::default(), &[]).await?;
     let (activities, client) = (stack.activities(&registry)?, stack.server.client().await?);

@@ -1,5 +1,5 @@
-//! What a worker with breakers has to stand on a real Temporal server: many activities at once, no cache, a server that goes
-//! away in the middle, and an outage of an hour.
+//! A worker with breakers on a real Temporal server under stress: many activities at once, no cache, a restart of the server,
+//! and an outage of an hour.
 
 #![allow(missing_docs, unreachable_pub, reason = "the SDK's macros make public items of their own")]
 
@@ -45,11 +45,11 @@ use temporalio_sdk::{
 use temporalio_workflow::{workflow, workflow_methods};
 use tokio::sync::oneshot;
 
-/// Around the size at which futures are polled in another way, and well above it.
+/// Around the number at which `join_all` polls in another way, and well above it.
 const SIZES: [u32; 2] = [31, 100];
 
 #[tokio::test(flavor = "multi_thread")]
-async fn many_activities_at_once_end_and_replay_with_and_without_a_cache() -> anyhow::Result<()> {
+async fn many_parallel_activities_end_and_replay() -> anyhow::Result<()> {
     let server = DevServer::start(DevServerOptions::default()).await?;
     let client = server.client().await?;
     let runtime = Runtime::from_current_tokio(Default::default())?;
@@ -74,7 +74,7 @@ async fn many_activities_at_once_end_and_replay_with_and_without_a_cache() -> an
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_investigation_that_is_replayed_at_every_step_is_complete() -> Result<(), CliError> {
+async fn an_investigation_replayed_at_every_step_is_complete() -> Result<(), CliError> {
     let env = TestEnv::start().await?;
     let uncached = Tuning { cached_workflows: 0, ..Tuning::default() };
     env.with_tuned_worker("defaults: { timeout: 20s }", uncached, async |bench| {
@@ -88,7 +88,7 @@ async fn an_investigation_that_is_replayed_at_every_step_is_complete() -> Result
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_investigation_outlives_a_restart_of_the_server() -> Result<(), CliError> {
+async fn an_investigation_survives_a_server_restart() -> Result<(), CliError> {
     let folder = tempfile::tempdir().map_err(CliError::failure)?;
     let database = folder.path().join("temporal.db").display().to_string();
     let kept = DevServerOptions { extra: vec!["--db-filename".to_owned(), database], ..DevServerOptions::default() };
@@ -199,7 +199,7 @@ async fn at<T>(
 /// The server's clock jumps over the wait as soon as nothing else is to be done; the breaker's clock jumps with a worker that
 /// is started anew an hour later.
 #[tokio::test(flavor = "multi_thread")]
-async fn an_hour_of_open_time_ends_when_the_clocks_say_so() -> anyhow::Result<()> {
+async fn an_open_breaker_lets_calls_through_after_an_hour() -> anyhow::Result<()> {
     let extra = ["--dynamic-config-value", "frontend.WorkflowTimeSkippingEnabled=true"].map(str::to_owned).to_vec();
     let server = DevServer::start(DevServerOptions { extra, ..DevServerOptions::default() }).await?;
     let client = server.client().await?;

@@ -1,7 +1,6 @@
 //! Whole investigations on a real Temporal server: healthy, with each kind of fault on one source, and after it.
 //!
-//! Not covered here: what a parser makes of an upstream's answer, and when a breaker opens; both are tested where they are
-//! decided.
+//! Not covered here: parsing of answers (see `activities`) and when a breaker opens (see `registry`).
 
 use osint_activities::model::{Country, Finding, Status, Subject};
 use osint_tests::{
@@ -18,13 +17,13 @@ const BREAKERS: &str = "defaults: { fail_max: 4, reset_timeout: 60s, timeout: 1s
 
 const FAIL_MAX: u64 = 4;
 
-/// What a source contributed, without what differs from run to run.
+/// A source's findings without the values that differ from run to run.
 fn substance(finding: &Finding) -> (String, Status, Option<String>, String) {
     let data = serde_json::to_string(&finding.data).expect("serialisable");
     (finding.operation.clone(), finding.status, finding.reason.clone(), data)
 }
 
-/// Every finding of another source is what it was in the healthy run.
+/// Checks that every finding of another source is the same as in the healthy run.
 fn assert_untouched(report: &Report, healthy: &Report, source: &str, fault: &str) {
     let others =
         |report: &Report| report.findings.iter().filter(|f| f.source != source).map(substance).collect::<Vec<_>>();
@@ -39,7 +38,7 @@ fn of<'a>(report: &'a Report, source: &'a str) -> impl Iterator<Item = &'a Findi
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_healthy_investigation_is_complete_and_leaves_every_breaker_closed() -> Result<(), CliError> {
+async fn a_healthy_investigation_is_complete_with_closed_breakers() -> Result<(), CliError> {
     let env = TestEnv::start().await?;
     env.with_worker(BREAKERS, async |bench| {
         // The Finnish register does not say who acts for a company.
@@ -59,7 +58,7 @@ async fn a_healthy_investigation_is_complete_and_leaves_every_breaker_closed() -
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_number_alone_brings_the_name_that_watch_lists_need() -> Result<(), CliError> {
+async fn a_number_alone_yields_the_name_for_watch_lists() -> Result<(), CliError> {
     let env = TestEnv::start().await?;
     env.with_worker(BREAKERS, async |bench| {
         let subject = Subject { lei: None, name: None, address: None, ..equinor() };
@@ -83,7 +82,7 @@ async fn a_number_alone_brings_the_name_that_watch_lists_need() -> Result<(), Cl
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_subject_that_cannot_be_right_is_refused_before_anybody_is_asked() -> Result<(), CliError> {
+async fn an_invalid_subject_is_refused_before_any_request() -> Result<(), CliError> {
     let env = TestEnv::start().await?;
     env.with_worker(BREAKERS, async |bench| {
         let mistyped = Subject { id: Some("923609017".to_owned()), ..equinor() };
@@ -99,7 +98,7 @@ async fn a_subject_that_cannot_be_right_is_refused_before_anybody_is_asked() -> 
     Ok(())
 }
 
-/// Faults that are an outage: they must open the breaker, and the source must be left alone then.
+/// Faults that are an outage: they open the breaker, and then the source gets no calls.
 const OUTAGES: [&str; 13] = [
     "down",
     "refused",
@@ -116,11 +115,11 @@ const OUTAGES: [&str; 13] = [
     "wrong_shape",
 ];
 
-/// Faults that are something else: an answer, a refusal, a request to stay away, or over before the breaker opens.
+/// Faults that are no outage: an answer, a refusal, a request to wait, or a fault that ends before the breaker opens.
 const OTHERS: [&str; 7] = ["429", "429_retry_after:30", "401", "403", "not_found", "flap:1", "slow:200ms"];
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_fault_of_one_source_changes_its_own_finding_and_no_other() -> Result<(), CliError> {
+async fn a_fault_changes_only_the_findings_of_its_source() -> Result<(), CliError> {
     let env = TestEnv::start().await?;
     let healthy = env.with_worker(BREAKERS, async |bench| bench.investigate(equinor()).await).await?;
     let with_one_operation = OUTAGES.iter().map(|fault| ("tavily", *fault));
@@ -169,7 +168,7 @@ async fn outage(bench: &TestWorker<'_>, healthy: &Report, source: &str, fault: &
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn our_own_rate_limit_makes_investigations_wait_and_none_fail() -> Result<(), CliError> {
+async fn our_rate_limit_delays_investigations_without_a_failure() -> Result<(), CliError> {
     let env = TestEnv::start().await?;
     let breakers = "services:\n  nominatim: { rate_limit: 2/s }";
     env.with_worker(breakers, async |bench| {
@@ -190,7 +189,7 @@ async fn our_own_rate_limit_makes_investigations_wait_and_none_fail() -> Result<
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_source_that_fails_is_given_up_after_three_tries_even_if_its_breaker_never_opens() -> Result<(), CliError> {
+async fn a_failing_source_is_given_up_after_three_attempts() -> Result<(), CliError> {
     let env = TestEnv::start().await?;
     env.with_worker("defaults: { fail_max: 1000 }", async |bench| {
         bench.simulator.set_fault("nominatim", "500").await.map_err(CliError::failure)?;
@@ -205,7 +204,7 @@ async fn a_source_that_fails_is_given_up_after_three_tries_even_if_its_breaker_n
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_source_that_is_back_is_found_by_a_probe() -> Result<(), CliError> {
+async fn a_probe_finds_a_recovered_source() -> Result<(), CliError> {
     let env = TestEnv::start().await?;
     let breakers = "defaults: { fail_max: 1, reset_timeout: 1s, timeout: 1s }";
     env.with_worker(breakers, async |bench| {
@@ -230,7 +229,7 @@ async fn a_source_that_is_back_is_found_by_a_probe() -> Result<(), CliError> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_source_is_waited_for_only_while_the_report_can_be_on_time() -> Result<(), CliError> {
+async fn a_wait_for_a_source_never_delays_the_report() -> Result<(), CliError> {
     let env = TestEnv::start().await?;
     // The one is back long before the report is due, the other long after.
     let breakers = "

@@ -1,4 +1,4 @@
-//! Jobs that take longer than a question: started once, waited for without a worker, and never lost.
+//! Jobs that take longer than a question: each starts once, waits without a worker, and is never lost.
 //!
 //! Not covered here: a worker that is killed (see the tests of the program), and how long a job is waited for at most (a pure
 //! function of the workflow).
@@ -25,7 +25,7 @@ fn of<'a>(report: &'a Report, source: &str) -> &'a Finding {
     report.findings.iter().find(|finding| finding.source == source).expect("a finding")
 }
 
-/// Whatever else they were asked, each was told to start one job.
+/// Each source started exactly one job.
 fn assert_started_once(bench: &TestWorker<'_>, fault: &str) {
     for source in SOURCES {
         let calls = bench.simulator.calls(source).expect("calls");
@@ -34,7 +34,7 @@ fn assert_started_once(bench: &TestWorker<'_>, fault: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_job_is_waited_for_on_a_timer_and_started_once() -> Result<(), CliError> {
+async fn a_job_starts_once_and_the_workflow_waits_on_a_timer() -> Result<(), CliError> {
     let env = TestEnv::start().await?;
     env.with_worker(BREAKERS, async |bench| {
         let report = investigate_with(bench, "polls:2").await?;
@@ -42,7 +42,7 @@ async fn a_job_is_waited_for_on_a_timer_and_started_once() -> Result<(), CliErro
         for source in SOURCES {
             let finding = of(&report, source);
             assert_eq!((finding.status, finding.attempts), (Status::Complete, 1), "{finding:?}");
-            // Two looks in vain and one that was not: nobody looks while a timer runs.
+            // Two polls find the job unfinished, the third finds the result. There is no poll while a timer runs.
             let calls = bench.simulator.calls(source).map_err(CliError::failure)?;
             assert_eq!(calls.operations.get("progress"), Some(&3), "{source}: {calls:?}");
         }
@@ -54,7 +54,7 @@ async fn a_job_is_waited_for_on_a_timer_and_started_once() -> Result<(), CliErro
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn attempts_that_fail_in_between_do_not_start_another() -> Result<(), CliError> {
+async fn a_failed_poll_does_not_start_another_job() -> Result<(), CliError> {
     let env = TestEnv::start().await?;
     env.with_worker(BREAKERS, async |bench| {
         // The first look and the first attempt of the second one.

@@ -1,8 +1,8 @@
-//! Saved histories replay: what runs today can take over the investigations that yesterday's worker began.
+//! Saved histories replay: today's worker can continue investigations that an older worker began.
 //!
-//! `osint history export <id>` writes such a history, and `make histories` those in `histories/`, one for each scenario. One
-//! that stops replaying is not to be replaced by a new one without thought: the change that broke it needs a patch marker,
-//! because workers in the field are in the middle of investigations like it.
+//! `make histories` records the histories in `histories/`, one for each scenario; `osint history export <id>` exports one from
+//! a running system. If a history stops replaying, do not simply record it again. The change needs a patch marker, because
+//! running investigations have histories like it.
 
 use std::{fs, path::PathBuf, time::Duration};
 
@@ -24,7 +24,7 @@ use temporalio_sdk::{
 };
 use temporalio_workflow::{workflow, workflow_methods};
 
-/// What the saved investigations went through.
+/// The scenarios of the saved investigations.
 const SCENARIOS: [&str; 9] = [
     "healthy",
     "nothing_learnt",
@@ -77,7 +77,7 @@ async fn every_saved_history_is_in_the_list() {
     assert_eq!(files, listed);
 }
 
-/// The same workflow type, which waits before it does anything: no worker may ever take an investigation over like that.
+/// The same workflow type with an additional timer at its start. A replay must notice the difference.
 mod changed {
     #![allow(missing_docs, unreachable_pub, reason = "the SDK's macros make public items of their own")]
 
@@ -116,7 +116,7 @@ services:
   nominatim: { reset_timeout: 1s, on_open: { wait_max: 6s } }
 ";
 
-/// A company by its number alone: the second round of questions depends on what the first one teaches.
+/// A company by its number alone: the second round of questions depends on the findings of the first.
 fn by_number() -> Subject {
     Subject { id: equinor().id, ..Subject::new(Country::new("NO")) }
 }

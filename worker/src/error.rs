@@ -1,10 +1,11 @@
-//! How a command ends when it does not end well: whose fault it was, what happened, and what to do next.
+//! How a command fails: what happened, what to do next, and the exit code.
 //!
-//! Exit code 2 is the user's mistake (input, configuration, flags), exit code 1 is ours or the environment's.
+//! Exit code 2 is the user's mistake (input, configuration, flags). Exit code 1 is a failure of this program or its
+//! environment. Exit code 130 means that a signal interrupted the command.
 
 use std::{fmt, io, process::ExitCode};
 
-/// The end of a command that did not do what it was asked to.
+/// The error of a command: what happened, and a hint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CliError {
     code: u8,
@@ -13,12 +14,12 @@ pub struct CliError {
 }
 
 impl CliError {
-    /// Something the user can put right: exit code 2.
+    /// A mistake that the user can correct: exit code 2.
     pub fn user(what: impl fmt::Display) -> Self {
         Self { code: 2, what: what.to_string(), next: None }
     }
 
-    /// Something that is not the user's mistake: exit code 1.
+    /// A failure that is not the user's mistake: exit code 1.
     pub fn failure(what: impl fmt::Display) -> Self {
         Self { code: 1, what: what.to_string(), next: None }
     }
@@ -32,13 +33,13 @@ impl CliError {
         }
     }
 
-    /// The end of a command that was told to end before it was done: exit code 130, as shells report Ctrl-C.
+    /// A signal ended the command before it was done: exit code 130, as shells report Ctrl-C.
     #[must_use]
     pub fn interrupted() -> Self {
         Self { code: 130, what: "interrupted".to_owned(), next: None }
     }
 
-    /// The same with what to do next. An empty text is no hint.
+    /// Adds a hint: what to do next. An empty text adds none.
     #[must_use]
     pub fn hint(self, next: impl fmt::Display) -> Self {
         let next = Some(next.to_string()).filter(|text| !text.trim().is_empty());
@@ -65,8 +66,8 @@ impl fmt::Display for CliError {
 impl std::error::Error for CliError {}
 
 impl From<CliError> for ExitCode {
-    fn from(exit: CliError) -> Self {
-        Self::from(exit.code)
+    fn from(error: CliError) -> Self {
+        Self::from(error.code)
     }
 }
 
@@ -75,10 +76,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_exit_says_what_and_what_next() {
-        let exit = CliError::user("unknown country 'ZZ'").hint("use a code\nsuch as NO");
-        assert_eq!(exit.to_string(), "error: unknown country 'ZZ'\n  use a code\n  such as NO");
-        assert_eq!((exit.code(), CliError::failure("x").code()), (2, 1));
+    fn an_error_shows_its_text_and_its_hint() {
+        let error = CliError::user("unknown country 'ZZ'").hint("use a code\nsuch as NO");
+        assert_eq!(error.to_string(), "error: unknown country 'ZZ'\n  use a code\n  such as NO");
+        assert_eq!((error.code(), CliError::failure("x").code()), (2, 1));
         assert_eq!(CliError::failure("it ended at once").hint("\n").to_string(), "error: it ended at once");
     }
 }

@@ -1,4 +1,4 @@
-//! A worker that is killed in the middle of what is billed: nothing is charged twice. Needs the `temporal` program.
+//! Kills a worker during a billed call: nothing is charged twice. Needs the `temporal` program.
 
 use std::{
     process::{Child, Command, Stdio},
@@ -35,14 +35,14 @@ impl Worker {
 }
 
 impl Drop for Worker {
-    /// With SIGKILL: it has no time to say anything to anybody.
+    /// Sends SIGKILL: the worker cannot report anything any more.
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
-/// What the attempts at an operation have left with the server.
+/// The heartbeat details of an operation's attempts on the server.
 async fn trace(client: &Client, id: &str, operation: &str) -> String {
     let request = DescribeWorkflowExecutionRequest {
         namespace: client.namespace(),
@@ -60,7 +60,7 @@ fn of<'a>(report: &'a Report, source: &str) -> &'a Finding {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_worker_killed_in_the_middle_of_a_billed_call_is_not_billed_twice() -> Result<(), CliError> {
+async fn a_call_is_billed_once_when_its_worker_is_killed() -> Result<(), CliError> {
     let stack = DevStack::start(DevServerOptions::default(), &[]).await?;
     let client = stack.server.client().await?;
     stack.simulator.set_fault("brightdata_enrichment", "hang@progress").await.map_err(CliError::failure)?;

@@ -1,11 +1,10 @@
 //! Investigations per second with the interceptors and without, in pairs.
 //!
-//! Both workers live through the whole measurement, each on a queue of its own, so that a slow moment hits both; which of the
-//! two begins a pair changes from pair to pair. Inside the activities the calls are guarded in either case: what differs is
-//! what the interceptors add.
+//! Both workers run during the whole measurement, each on its own queue, so a slow moment affects both. The worker that begins
+//! alternates from pair to pair. Both guard the calls inside the activities; only the interceptors differ.
 //!
-//! Time on the wall is what was promised, and on a machine that does other things it says little. So the time that this
-//! process spent on processors is measured beside it: a worker that needs a hundredth more of that does a hundredth less.
+//! The promise is about wall time, which other programs on the machine disturb. So the processor time of this process is
+//! measured too: a worker that needs 1 % more processor time does 1 % less work.
 
 use std::fs;
 

@@ -1,12 +1,12 @@
-//! The worker's own HTTP server: for Prometheus, for an orchestrator, and for people who want to know which breaker is open.
+//! The worker's own HTTP server: for Prometheus, for an orchestrator, and for operators.
 //!
 //! | path | answers |
 //! |---|---|
 //! | `/metrics` | the breakers' and the SDK's metrics, in Prometheus' text format |
-//! | `/live` | 200 while the task that runs the worker is turning, else 503: restart it |
+//! | `/live` | 200 while the worker's main task runs, else 503: restart it |
 //! | `/ready` | 200 while this worker takes tasks from a server that answers, else 503 with the reasons |
 //! | `/breakers` | a list of all breakers as JSON |
-//! | `POST /breakers/NAME` | overrules a breaker, from this machine only: see [`orders`] |
+//! | `POST /breakers/NAME` | overrides a breaker, from this machine only: see [`orders`] |
 
 pub mod overrides;
 
@@ -37,13 +37,13 @@ use tokio::{
 
 use crate::{error::CliError, telemetry::Metrics, temporal::describe_namespace};
 
-/// A worker's main task turns at least once a second. One that has not for this long is stuck.
+/// The main task sends a heartbeat once a second. Without one for this long, it is stuck.
 const STUCK: Duration = Duration::from_secs(15);
 
-/// How long the server may take to answer before we call ourselves unready.
+/// How long the Temporal server may take to answer before the worker is not ready.
 const SERVER_ANSWER: Duration = Duration::from_secs(2);
 
-/// What the worker's main task tells the admin server.
+/// What the worker's main task reports to the admin server.
 #[derive(Debug, Clone)]
 pub struct Liveness {
     inner: Arc<LivenessInner>,
@@ -64,7 +64,7 @@ impl Default for Liveness {
 }
 
 impl Liveness {
-    /// The main task has just turned.
+    /// The heartbeat: the main task is running.
     pub fn beat(&self) {
         let now = u64::try_from(self.inner.start.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.inner.beat_ms.store(now, Ordering::Relaxed);
@@ -84,16 +84,16 @@ impl Liveness {
     }
 }
 
-/// What the admin server looks at.
+/// What the admin server shows.
 #[derive(Clone)]
 pub struct AdminState {
     /// The breakers.
     pub registry: CircuitRegistry,
     /// The metrics.
     pub metrics: Arc<Metrics>,
-    /// The way to the Temporal server.
+    /// A client of the Temporal server.
     pub client: Client,
-    /// The worker's main task.
+    /// The heartbeat of the worker's main task.
     pub liveness: Liveness,
 }
 
@@ -182,7 +182,7 @@ async fn ready(State(state): State<AdminState>) -> Response {
 async fn server_answers(client: &Client) -> Result<(), String> {
     match timeout(SERVER_ANSWER, describe_namespace(client)).await {
         Ok(Ok(())) => Ok(()),
-        Ok(Err(status)) => Err(format!("the Temporal server says: {:?}", status.code())),
+        Ok(Err(status)) => Err(format!("the Temporal server answers: {:?}", status.code())),
         Err(_) => Err(format!("the Temporal server did not answer within {SERVER_ANSWER:?}")),
     }
 }

@@ -1,4 +1,4 @@
-//! `osint check`: whether a file of breakers is right, and where it is not.
+//! `osint check`: checks a file of breakers and shows its thresholds.
 
 use std::{collections::BTreeSet, io::stdout, path::PathBuf};
 
@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn thresholds_are_told_in_words() {
+    fn thresholds_are_shown_in_words() {
         let yaml = "defaults: { fail_max: 5, reset_timeout: 30s }\nservices:\n  bureau:\n    \
             window: { calls: 100, minimum_calls: 20, failure_rate: 50%, slow_call: 2s, slow_rate: 60% }\n    \
             half_open: { permits: 10 }\n    timeout: 2500ms\n    bulkhead: { max_concurrent: 40 }\n";

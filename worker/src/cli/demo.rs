@@ -1,4 +1,4 @@
-//! `osint demo`: what a source that is down costs an investigation. Everything it needs it starts itself, and ends itself.
+//! `osint demo`: what a source that is down costs an investigation. It starts all it needs, and ends it.
 
 use std::{collections::BTreeSet, io::stderr, slice, time::Duration};
 
@@ -18,14 +18,14 @@ use crate::{
     workflow::plan,
 };
 
-/// Runs of each kind that are timed. The fastest is reported: whatever else the machine does only ever makes one slower.
+/// Timed runs of each kind. The fastest is reported, because other load can only make a run slower.
 const TIMED: usize = 3;
 
-/// Runs that a breaker may take to open. A question has three attempts, so five is one for each failure of `fail_max: 5`
-/// even if something else ends its attempts early.
+/// Runs that a breaker may take to open. A question has three attempts, but they may end early. Five runs give at least one
+/// failure each for `fail_max: 5`.
 const UNTIL_OPEN: usize = 5;
 
-/// Before each run. Some sources may be asked once a second; runs without a pause would time that limit and nothing else.
+/// Pause before each run. Some sources allow one request a second; without a pause, the runs would measure that limit.
 const PAUSE: Duration = Duration::from_millis(1_050);
 
 /// How much longer an investigation may take while a source is down, once its breaker is open.
@@ -34,8 +34,7 @@ const ALLOWED: f64 = 1.2;
 /// Arguments of `osint demo`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Needs no Temporal server, no accounts and no internet: a dev server, simulated sources and a worker run for as long as the
-demo does. Progress goes to standard error, the result to standard output.")]
+Needs no Temporal server, no accounts and no internet: the demo runs its own dev server, simulated sources and worker. Progress goes to standard error, the result to standard output.")]
 pub(super) struct Demo {
     /// Print only the report of the run with the source down, as one JSON document
     #[arg(long)]
@@ -45,7 +44,7 @@ pub(super) struct Demo {
     fault: FaultArg,
 }
 
-/// What the demo found out.
+/// What the demo measured.
 struct Outcome {
     healthy: Duration,
     outage: Duration,
@@ -77,7 +76,7 @@ impl Demo {
         Ok(())
     }
 
-    /// The breaker of the source that goes down, which must be one that is asked about the company of the demo.
+    /// The breaker of the source that goes down. The demo must ask this source about its company.
     fn breaker(&self) -> Result<String, CliError> {
         let questions = plan(equinor(), catalog::operations()).questions;
         let asked = questions.iter().find(|question| question.source == self.fault.source);
@@ -118,7 +117,7 @@ impl Demo {
         let FaultArg { source, fault } = &self.fault;
         let subject = equinor();
 
-        // It was set at the start only to be refused early if there were no such fault.
+        // The start set the fault only to check that it exists.
         stack.simulator.clear(source).await.map_err(CliError::failure)?;
         say(format_args!("\n{}", paint.bold("1  every source is healthy")));
         follow(client, &subject, paint).await?;
@@ -141,7 +140,7 @@ impl Demo {
             ));
         }
 
-        say(format_args!("\n{}", paint.bold(&format!("3  {source} is {fault}, and its breaker knows"))));
+        say(format_args!("\n{}", paint.bold(&format!("3  {source} is {fault}, and its breaker is open"))));
         let outage = timed(client, &subject).await?;
         let report = follow(client, &subject, paint).await?;
         Ok(Outcome { healthy, outage, report })
@@ -153,7 +152,7 @@ fn part_of(service: &str, breaker: &str) -> bool {
     service.split_once(':').map_or(service, |(whole, _)| whole) == breaker
 }
 
-/// A large listed company: public facts, and every kind of source has something to say about it.
+/// A large listed company. Its facts are public, and every kind of source has an answer.
 fn equinor() -> Subject {
     Subject {
         id: Some("923609016".to_owned()),
@@ -170,7 +169,7 @@ async fn follow(client: &Client, subject: &Subject, paint: Paint) -> Result<Repo
     investigation.follow(|each| say(format_args!("{}", step(each, paint)))).await
 }
 
-/// The time of the fastest of some investigations, without the queries that progress takes.
+/// The time of the fastest of several investigations, without progress queries.
 async fn timed(client: &Client, subject: &Subject) -> Result<Duration, CliError> {
     let mut fastest = Duration::MAX;
     for _ in 0..TIMED {

@@ -1,4 +1,4 @@
-//! `osint dev`: everything on this machine, until Ctrl-C.
+//! `osint dev`: a server, simulated sources and a worker, until Ctrl-C.
 
 use std::net::SocketAddr;
 
@@ -63,7 +63,7 @@ impl Dev {
             for FaultArg { source, fault } in &self.faults {
                 say(format_args!("fault       {source}: {fault}"));
             }
-            say(format_args!("Ctrl-C ends all of it."));
+            say(format_args!("Ctrl-C ends everything."));
             shutdown_signal().await
         })
         .await

@@ -1,4 +1,4 @@
-//! `osint history`: what happened in a workflow, as a file that a replay test reads.
+//! `osint history`: exports a workflow's history to a file that a replay test reads.
 
 use std::path::PathBuf;
 
@@ -23,9 +23,9 @@ pub(super) enum History {
 /// Arguments of `osint history export`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The JSON is the Rust SDK's own dialect; `temporal workflow show -o json` writes another, which its replayer does not read.
-What is encrypted on the server stays encrypted in the file: replaying it takes the key. With --decrypt the file says whom the
-investigation was about.")]
+The JSON has the Rust SDK's own form. Its replayer does not read the output of `temporal workflow show -o json`.
+Payloads that are encrypted on the server stay encrypted in the file; a replay then needs the key. With --decrypt the file
+shows the company that the investigation was about.")]
 pub(super) struct Export {
     /// Id of the workflow
     workflow_id: String,

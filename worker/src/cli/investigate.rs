@@ -41,7 +41,7 @@ pub(super) struct Investigate {
     target: Target,
 }
 
-/// Whom an investigation is about.
+/// The company that an investigation is about.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Subject")]
 pub(super) struct SubjectArgs {
@@ -69,7 +69,7 @@ pub(super) struct SubjectArgs {
     /// Person who acts for the company; may be given several times
     #[arg(long = "person", value_name = "NAME")]
     persons: Vec<String>,
-    /// Ask about a number even though its check digits are wrong, if the register that issues such numbers is asked
+    /// Accept a number with wrong check digits, if the investigation asks the register that issues such numbers
     #[arg(long)]
     as_written: bool,
 }

@@ -16,7 +16,7 @@ pub(super) struct Sources {
     /// Print the catalog as JSON
     #[arg(long)]
     json: bool,
-    /// Print everything the rows say, as the page docs/upstreams.md
+    /// Print the whole catalog as the page docs/upstreams.md
     #[arg(long, conflicts_with = "json")]
     markdown: bool,
 }

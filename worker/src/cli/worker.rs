@@ -17,10 +17,10 @@ use crate::{
     temporal::connect::{Target, connect},
 };
 
-/// Where the admin server listens, unless told otherwise.
+/// The default address of the admin server.
 pub(super) const ADMIN: &str = "127.0.0.1:9464";
 
-/// Where breakers are remembered, unless told otherwise.
+/// The default store of the breakers.
 const STORE: &str = "file:breakers.state";
 
 /// Arguments of `osint worker`.
@@ -30,8 +30,8 @@ The sources' base addresses and credentials come from the environment; `osint so
 TLS, API keys and profiles come from TEMPORAL_* variables and temporal.toml, as for Temporal's own tools.
 OSINT_CODEC_KEY=ID:BASE64[,…] (or OSINT_CODEC_KEY_FILE) encrypts what the server stores; the first key encrypts, all decrypt.
 
-On SIGTERM or Ctrl-C the worker reports itself unready, takes no more tasks, gives running ones the grace period, stores its
-breakers, and ends: with 0, or with 1 if tasks were still running 5 s after the grace period.")]
+On SIGTERM or Ctrl-C the worker reports itself unready, takes no more tasks, lets running tasks finish within
+the grace period, and stores its breakers. It exits with 0, or with 1 if tasks were still running 5 s after the grace period.")]
 pub(super) struct WorkerCommand {
     /// Queue to take tasks from
     #[arg(long, value_name = "NAME", default_value = TASK_QUEUE, env = "OSINT_TASK_QUEUE")]
@@ -39,15 +39,15 @@ pub(super) struct WorkerCommand {
     /// Where to serve /metrics, /live, /ready and /breakers
     #[arg(long, value_name = "ADDRESS:PORT", default_value = ADMIN, env = "OSINT_ADMIN")]
     admin: SocketAddr,
-    /// Where breakers are remembered, and shared with other workers: `memory` (not at all), `file:PATH` (one worker), or
+    /// Store of the breakers' state: `memory` (lost at the end), `file:PATH` (one worker), or a Redis for several workers,
     /// `redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE][?prefix=NAME]`, `rediss://…` with TLS
     #[arg(long, value_name = "STORE", default_value = STORE, env = "OSINT_STORE", hide_env_values = true)]
     store: String,
-    /// Seconds that running activities may go on after the worker was told to end
+    /// Seconds that running activities may take after the shutdown signal
     #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(..=86_400))]
     #[arg(env = "OSINT_GRACE")]
     grace: u64,
-    /// Print the settings and where each comes from, without secrets, and end
+    /// Print the settings and where each comes from, without secrets, and exit
     #[arg(long)]
     print_config: bool,
     /// Print them as one JSON document
@@ -86,7 +86,7 @@ impl WorkerCommand {
                 say(format_args!("worker on task queue '{}'; admin server at http://{admin}", self.task_queue));
             }
             shutdown_signal().await?;
-            say(format_args!("told to end: finishing running activities for up to {} s", self.grace));
+            say(format_args!("shutdown signal received: running activities may take up to {} s to finish", self.grace));
             Ok(())
         })
         .await

@@ -1,9 +1,12 @@
-//! Temporal's development server as a child process that cannot outlive us.
+//! Temporal's development server as a child process that ends with this process.
 //!
-//! The server does not run as a direct child but under a few lines of shell that hold the reading end of a pipe. Whatever
-//! ends this process (a normal end, Ctrl-C, a panic, `kill -9`), the kernel closes the writing end, and the shell kills the
-//! server. Its own process group keeps a Ctrl-C in the terminal away from it, so that the worker can still finish its
-//! tasks before the server goes.
+//! The server runs under a few lines of shell that hold the reading end of a pipe. When this process ends (normally, by
+//! Ctrl-C, by a panic or by `kill -9`), the kernel closes the writing end and the shell kills the server. The server has its
+//! own process group, so Ctrl-C in a terminal does not reach it: the worker finishes its tasks first.
+//!
+//! The SDK's `WorkflowEnvironment::start_local` also takes an existing binary, but it cannot replace this. It kills the
+//! server only when a handle is dropped, so `kill -9` of this process leaves the server behind, which a test forbids. It has
+//! no process group of its own, no error output, and no second try when a port is taken. Its feature also adds zip and tar.
 
 use std::{
     collections::VecDeque,
@@ -27,7 +30,7 @@ use tokio::{
 
 use crate::{error::CliError, temporal::describe_namespace};
 
-/// The name of the program, wherever it is.
+/// The name of the program.
 const PROGRAM: &str = "temporal";
 
 /// Runs its arguments and kills them when standard input ends.
@@ -43,10 +46,10 @@ const START: Duration = Duration::from_secs(60);
 /// How long the guard may take to end the server.
 const STOP: Duration = Duration::from_secs(5);
 
-/// How long the output of a server that has ended may take to arrive.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+/// How long to wait for the rest of the output of a server that has ended.
+const REST_OF_OUTPUT: Duration = Duration::from_secs(1);
 
-/// A server chooses free ports for its own parts and dies if somebody takes one in between; then it is started again.
+/// Tries to start the server. It picks free ports for its own parts and dies if another program takes one first.
 const TRIES: usize = 3;
 
 /// Lines of the server's output that are kept to explain a failed start.
@@ -90,7 +93,7 @@ impl DevServer {
         last
     }
 
-    /// One try. The inner error is of a server that ended before it could be used.
+    /// One try. The inner error is that of a server that ended before it was ready.
     async fn try_start(program: &Path, options: &DevServerOptions) -> Result<Result<Self, CliError>, CliError> {
         let port = match options.port {
             Some(port) => reserve(port)?,
@@ -146,15 +149,15 @@ impl DevServer {
         let give_up = Instant::now() + START;
         loop {
             if let Ok(Some(status)) = self.child.try_wait() {
-                // Its last words may still be in the pipe; they end when the guard has gone, too.
+                // The rest of its output may still be in the pipe. The pipe closes when the guard has ended.
                 drop(self.child.stdin.take());
-                let _ = timeout(LAST_WORDS, join_all(readers)).await;
+                let _ = timeout(REST_OF_OUTPUT, join_all(readers)).await;
                 let output = tail.text();
                 return Ok(Err(
                     CliError::failure(format!("{} ended at once ({status})", program.display())).hint(output)
                 ));
             }
-            // The port is asked first: the SDK's client retries a refused connection for much longer than we want to wait.
+            // Try the port first: the SDK's client retries a refused connection for too long.
             if tokio::net::TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)).await.is_ok()
                 && let Ok(client) = self.connect().await
                 && describe_namespace(&client).await.is_ok()

@@ -1,7 +1,7 @@
-//! The way to a Temporal server: flags win over `TEMPORAL_*` variables, which win over `temporal.toml`.
+//! Connects to a Temporal server. Flags win over `TEMPORAL_*` variables, which win over `temporal.toml`.
 //!
-//! Addresses, namespaces, API keys, TLS and mTLS come from the SDK's own environment configuration, so whatever works for
-//! Temporal's other tools works here. Payloads pass the [`codec`](crate::temporal::codec) whose keys the environment names.
+//! Addresses, namespaces, API keys, TLS and mTLS come from the SDK's own environment configuration, as for Temporal's other
+//! tools. Payloads pass the [`codec`](super::codec) whose keys the environment names.
 
 use std::time::Duration;
 
@@ -56,32 +56,32 @@ pub(crate) fn options(target: &Target) -> Result<(ConnectionOptions, ClientOptio
     Ok((connection, client))
 }
 
-/// Connects, or says why not and what to do.
+/// Connects. An error says why it cannot and what to do.
 ///
 /// # Errors
-/// When the settings are wrong (the user's mistake) or no server answers (not the user's).
+/// When the settings are wrong (the user's mistake) or no server answers (a failure).
 pub async fn connect(target: &Target) -> Result<Client, CliError> {
     let (connection, mut client) = options(target)?;
     client.data_converter = Codec::from_env()?.converter();
     let url = &connection.target;
     let host = url.host_str().unwrap_or_default().to_owned();
     let port = url.port_or_known_default().unwrap_or(7233);
-    let absent = |why: String| {
+    let no_server = |why: String| {
         CliError::failure(format!("no Temporal server at {host}:{port}: {why}")).hint(
             "start one with `osint dev`, or name one with --address or TEMPORAL_ADDRESS \
              (`temporal server start-dev` listens on localhost:7233)",
         )
     };
-    // A plain connect first: the SDK would retry a refused one for ten seconds before it says so.
+    // Try a plain connection first: the SDK would retry a refused one for ten seconds before it reports it.
     match timeout(CONNECT, TcpStream::connect((host.as_str(), port))).await {
-        Err(_) => return Err(absent(format!("no answer within {CONNECT:?}"))),
-        Ok(Err(error)) => return Err(absent(error.to_string())),
+        Err(_) => return Err(no_server(format!("no answer within {CONNECT:?}"))),
+        Ok(Err(error)) => return Err(no_server(error.to_string())),
         Ok(Ok(_)) => {}
     }
     let connected = timeout(CONNECT * 3, Connection::connect(connection)).await;
     let connection = match connected {
-        Err(_) => return Err(absent("something listens there, but does not speak Temporal's protocol".to_owned())),
-        Ok(Err(error)) => return Err(absent(error.to_string())),
+        Err(_) => return Err(no_server("something listens there, but does not speak Temporal's protocol".to_owned())),
+        Ok(Err(error)) => return Err(no_server(error.to_string())),
         Ok(Ok(connection)) => connection,
     };
     let client = Client::new(connection, client);
@@ -90,8 +90,8 @@ pub async fn connect(target: &Target) -> Result<Client, CliError> {
     Ok(client)
 }
 
-/// A missing namespace would otherwise show in whatever comes first, in other words each time. Any other trouble with the
-/// question is left to that: not every account may ask it.
+/// Reports a missing namespace clearly. Without this check, the first request would fail, each with another text. Other
+/// errors are ignored here, because not every account may describe a namespace.
 async fn require_namespace(client: &Client) -> Result<(), CliError> {
     let namespace = client.namespace();
     match describe_namespace(client).await {
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn flags_win() {
+    fn flags_win_over_the_environment() {
         let (connection, client) = options(&target("temporal.internal:7000")).expect("valid");
         assert_eq!(connection.target.as_str(), "http://temporal.internal:7000/");
         assert_eq!(client.namespace, "kyb");
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_missing_server_is_not() {
+    async fn a_missing_server_is_a_failure() {
         let error = connect(&target("127.0.0.1:1")).await.map(|_| ()).expect_err("nothing listens on port 1");
         assert_eq!(error.code(), 1);
         assert!(error.to_string().contains("osint dev"), "{error}");

@@ -1,4 +1,4 @@
-//! What happened in a workflow, in the form that the SDK's replayer reads.
+//! Exports a workflow's history in the form that the SDK's replayer reads.
 
 use temporalio_client::{
     Client, NamespacedClient, WorkflowExecutionInfo, WorkflowFetchHistoryOptions, errors::WorkflowInteractionError,

@@ -1,4 +1,4 @@
-//! With a key, the server holds nothing that it could read: neither whom an investigation is about nor what went wrong.
+//! With a key, the server can read neither the subject of an investigation nor the text of a failure.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use osint_activities::model::Subject;
 use osint_worker::{run::TASK_QUEUE, temporal::starter::Investigation};
 use serde_json::Value;
 
-use crate::fixture::{Fixture, equinor, osint, words};
+use crate::fixture::{Fixture, equinor, osint, printed};
 
 /// What must not be readable.
 const SUBJECT: [&str; 4] = ["Equinor", "923609016", "Forusbeen", "Eksempel"];
@@ -48,7 +48,7 @@ fn messages(value: &Value, into: &mut BTreeSet<String>) {
 /// The history of an investigation as `osint history export` writes it.
 async fn history(fixture: &Fixture, id: &str) -> Value {
     let output = osint(&fixture.variables).args(["history", "export", id]).output().await.unwrap();
-    serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", words(&output)))
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", printed(&output)))
 }
 
 /// A source that fails, and a subject that cannot be right: two kinds of failures whose texts say something.
@@ -75,14 +75,14 @@ async fn histories(fixture: &Fixture) -> (Vec<String>, BTreeSet<String>) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn with_a_key_the_server_can_read_neither_the_subject_nor_a_failure() {
+async fn with_a_key_the_server_reads_no_subject_and_no_failure() {
     let breakers = "defaults: { fail_max: 1000, timeout: 20s }";
     let open = Fixture::start(breakers, None).await;
     let (readable, failures) = histories(&open).await;
     open.stop().await;
     let found = |texts: &[String], word: &str| texts.iter().any(|text| text.contains(word));
     for word in SUBJECT {
-        assert!(found(&readable, word), "without a key {word} is not found: has the search gone blind?");
+        assert!(found(&readable, word), "without a key {word} is not found: does the search still work?");
     }
     assert!(failures.iter().any(|text| text.contains("nominatim") || text.contains("checksum")), "{failures:?}");
 
@@ -97,24 +97,24 @@ async fn with_a_key_the_server_can_read_neither_the_subject_nor_a_failure() {
         assert!(!found(&unreadable, text), "'{text}' can be read on the server");
     }
 
-    // Whoever holds the key may read a history, and says so.
+    // A holder of the key can read a history with --decrypt.
     let line = ["history", "export", "--decrypt", sealed_id.as_str()];
     let output = osint(&sealed.variables).args(line).output().await.unwrap();
     let mut decrypted = Vec::new();
-    texts(&serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", words(&output))), &mut decrypted);
+    texts(&serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", printed(&output))), &mut decrypted);
     assert!(found(&decrypted, SUBJECT[0]), "{decrypted:?}");
 
-    // The command line speaks through the same keys, old ones included, and says which one it lacks.
+    // The command line uses the same keys, old ones included, and names a missing one.
     let (old, new) = (key("2026-01", 1), key("2026-02", 2));
     let rotated = [("OSINT_CODEC_KEY", format!("{new},{old}"))];
     let worker = sealed.worker(&rotated.each_ref().map(|(name, value)| (*name, value.as_str()))).await;
     let line = ["investigate", "--country", "NO", "--id", "923609016", "--json"];
     let output = osint(&sealed.variables).args(line).envs(rotated.clone()).output().await.unwrap();
-    let report: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", words(&output)));
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", printed(&output)));
     assert_eq!(report["subject"]["id"], "923609016");
     let lacking = osint(&sealed.variables).args(line).output().await.unwrap();
-    assert_eq!(lacking.status.code(), Some(1), "{}", words(&lacking));
-    assert!(words(&lacking).contains("encrypted with key '2026-02'"), "{}", words(&lacking));
+    assert_eq!(lacking.status.code(), Some(1), "{}", printed(&lacking));
+    assert!(printed(&lacking).contains("encrypted with key '2026-02'"), "{}", printed(&lacking));
     drop(worker);
     sealed.stop().await;
 }

@@ -1,4 +1,4 @@
-//! A place for workers: a server, sources, a file of thresholds and a folder.
+//! The fixture for worker processes: a server, simulated sources, a thresholds file and a folder.
 
 use std::{
     collections::BTreeMap,
@@ -32,7 +32,7 @@ pub(crate) fn equinor() -> Subject {
     }
 }
 
-/// The command line, with nothing of this process's environment but what `variables` say.
+/// The command `osint` with only `variables` in its environment.
 pub(crate) fn osint(variables: &BTreeMap<String, String>) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_osint"));
     command.env_clear().envs(variables).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -46,11 +46,11 @@ pub(crate) fn variables(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
 }
 
 /// Standard output and standard error.
-pub(crate) fn words(output: &Output) -> String {
+pub(crate) fn printed(output: &Output) -> String {
     format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
 }
 
-/// The place.
+/// A server and sources for worker processes.
 pub(crate) struct Fixture {
     pub(crate) stack: DevStack,
     pub(crate) client: Client,
@@ -79,7 +79,7 @@ impl Fixture {
         Self { stack, client, variables, folder }
     }
 
-    /// Runs a worker with some variables more, and waits until it takes tasks.
+    /// Runs a worker with additional variables, and waits until it takes tasks.
     pub(crate) async fn worker(&self, more: &[(&str, &str)]) -> Worker {
         let worker = self.begin(more).await;
         eventually("the worker is ready", async || worker.page("ready").await.filter(|(status, _)| *status == 200))
@@ -87,16 +87,16 @@ impl Fixture {
         worker
     }
 
-    /// The same without waiting for more than its first words.
+    /// As [`Fixture::worker`], but waits only for the address of the admin server.
     pub(crate) async fn begin(&self, more: &[(&str, &str)]) -> Worker {
         let mut child = osint(&self.variables).envs(more.iter().copied()).arg("worker").spawn().unwrap();
-        let mut words = BufReader::new(child.stderr.take().unwrap());
-        let (mut said, mut admin) = (String::new(), None);
+        let mut stderr = BufReader::new(child.stderr.take().unwrap());
+        let (mut log, mut admin) = (String::new(), None);
         while admin.is_none() {
-            assert!(words.read_line(&mut said).await.unwrap() > 0, "the worker has ended: {said}");
-            admin = said.rsplit_once("http://").map(|(_, address)| address.trim().to_owned());
+            assert!(stderr.read_line(&mut log).await.unwrap() > 0, "the worker has ended: {log}");
+            admin = log.rsplit_once("http://").map(|(_, address)| address.trim().to_owned());
         }
-        Worker { child, words, admin: admin.unwrap() }
+        Worker { child, stderr, admin: admin.unwrap() }
     }
 
     /// Begins an investigation.
@@ -118,12 +118,12 @@ impl Fixture {
 /// A worker process; dropping it kills it.
 pub(crate) struct Worker {
     child: Child,
-    words: BufReader<ChildStderr>,
+    stderr: BufReader<ChildStderr>,
     admin: String,
 }
 
 impl Worker {
-    /// Status and body of a page of its admin server; `None` if nobody answers.
+    /// Status and body of a page of its admin server; `None` without an answer.
     pub(crate) async fn page(&self, page: &str) -> Option<(u16, String)> {
         let http = reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(10)).build().ok()?;
         let answer = http.get(format!("http://{}/{page}", self.admin)).send().await.ok()?;
@@ -144,11 +144,11 @@ impl Worker {
         assert!(Command::new("kill").args(["-s", name, &id]).status().await.unwrap().success());
     }
 
-    /// Waits for its end: the exit code, and what it said since its first words.
+    /// Waits for its end. Returns the exit code and the rest of the log.
     pub(crate) async fn ended(mut self) -> (Option<i32>, String) {
-        let mut said = String::new();
-        self.words.read_to_string(&mut said).await.unwrap();
-        (self.child.wait().await.unwrap().code(), said)
+        let mut log = String::new();
+        self.stderr.read_to_string(&mut log).await.unwrap();
+        (self.child.wait().await.unwrap().code(), log)
     }
 
     /// Kills it at once.

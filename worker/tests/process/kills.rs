@@ -1,5 +1,4 @@
-//! Killed without a word, at random points, again and again: every investigation still ends with a report, and nothing is
-//! charged twice.
+//! Kills workers at random points, many times. Every investigation still ends with a report, and nothing is charged twice.
 
 use std::{collections::hash_map::RandomState, hash::BuildHasher, time::Duration};
 
@@ -30,7 +29,7 @@ async fn every_investigation_survives_twenty_kills() {
         let report = report.as_ref().unwrap_or_else(|error| panic!("{}: {error}", investigation.id()));
         assert_eq!(Ok(report.findings.len()), questions, "{} has lost findings", investigation.id());
     }
-    // Each investigation asks each of these once, and whoever was killed in between may have been charged for it.
+    // Each investigation asks each of these once, and a killed worker may already have been charged.
     for (source, billed) in
         [("tavily", "search"), ("brightdata_enrichment", "trigger"), ("brightdata_person", "trigger")]
     {
