@@ -11,7 +11,7 @@ fn root() -> PathBuf {
 
 /// The Markdown files of the root, of `docs/`, and of each crate.
 fn pages() -> Vec<PathBuf> {
-    let folders = ["", "docs", "registry", "activities", "worker", "tests", "conformance"];
+    let folders = ["", "docs", "registry", "activities", "simulator", "worker", "tests", "conformance"];
     let files = folders.iter().filter_map(|folder| fs::read_dir(root().join(folder)).ok()).flatten();
     let pages = files.map(|entry| entry.expect("a readable folder").path());
     pages.filter(|path| path.extension().is_some_and(|extension| extension == "md")).collect()
