@@ -15,7 +15,7 @@ use crate::{
     workflow::{InvestigationWorkflow, PlanningActivities},
 };
 
-/// Everything the worker runs, and how much of it at once.
+/// What the worker runs, and how much at once.
 pub(super) fn worker_options(
     settings: &Settings,
     registry: CircuitRegistry,
