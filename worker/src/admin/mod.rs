@@ -6,7 +6,7 @@
 //! | `/live` | 200 while the worker's main task runs, else 503: restart it |
 //! | `/ready` | 200 while this worker takes tasks from a server that answers, else 503 with the reasons |
 //! | `/breakers` | a list of all breakers as JSON |
-//! | `POST /breakers/NAME` | overrides a breaker, from this machine only: see [`orders`] |
+//! | `POST /breakers/NAME` | overrides a breaker, from this machine only: see [`overrides`] |
 
 pub mod overrides;
 
