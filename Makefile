@@ -1,4 +1,4 @@
-# One command per chore. `make` or `make help` lists them.
+# One command per task. `make` or `make help` lists them.
 #
 # Everything that is not Rust comes through scripts/tools into .tools/, without root. CARGO_TARGET_DIR, TEMPORAL_BIN,
 # REDIS_SERVER and PROMTOOL are honoured when they are set.
@@ -12,7 +12,7 @@ CARGO ?= cargo
 LOCKED := --locked
 
 .PHONY: help
-help: ## list the chores
+help: ## list the commands
 	@awk -F ':.*## ' '/^##@/ { printf "\n%s\n", substr($$0, 5) } /^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 ##@ Try it
@@ -22,13 +22,13 @@ demo: cargo-there ## investigate a real company against simulated sources while 
 	@export TEMPORAL_BIN="$$(scripts/tools temporal)" && exec $(CARGO) run $(LOCKED) --bin osint -- demo $(ARGS)
 
 .PHONY: dev
-dev: cargo-there ## server, simulator and worker until Ctrl-C (ARGS="--fault tavily=down" …)
+dev: cargo-there ## run a server, the simulator and a worker until Ctrl-C (ARGS="--fault tavily=down" …)
 	@export TEMPORAL_BIN="$$(scripts/tools temporal)" && exec $(CARGO) run $(LOCKED) --bin osint -- dev $(ARGS)
 
 ##@ Check it
 
 .PHONY: test
-test: cargo-there ## everything that CI runs
+test: cargo-there ## run everything that CI runs
 	@scripts/check $(STEPS)
 
 .PHONY: fmt
@@ -36,48 +36,48 @@ fmt: cargo-there ## format the code
 	$(CARGO) fmt --all
 
 .PHONY: lint
-lint: cargo-there ## clippy, with warnings as errors
+lint: cargo-there ## run clippy with warnings as errors
 	@scripts/check format clippy
 
 .PHONY: loom
-loom: cargo-there ## every interleaving of the registry's own atomics
+loom: cargo-there ## explore every interleaving of the registry's own atomics
 	@scripts/check loom
 
 .PHONY: fuzz
-fuzz: cargo-there ## throw input at every reader, a minute each (ARGS="soap -max_total_time=3600")
+fuzz: cargo-there ## fuzz every parser, a minute each (ARGS="soap -max_total_time=3600")
 	@scripts/fuzz $(ARGS)
 
 .PHONY: deny
-deny: cargo-there ## licences, duplicate versions, sources and advisories of what we depend on
+deny: cargo-there ## check our dependencies: licences, duplicate versions, sources and advisories
 	@scripts/check deny
 
 .PHONY: doc
-doc: cargo-there ## the API documentation, with warnings as errors
+doc: cargo-there ## build the API documentation with warnings as errors
 	@scripts/check doc
 
 .PHONY: histories
-histories: cargo-there ## record the histories that the replay tests read again
+histories: cargo-there ## record the histories that the replay tests read
 	@export TEMPORAL_BIN="$$(scripts/tools temporal)" && exec $(CARGO) test $(LOCKED) -p osint-tests --test replay -- --ignored --nocapture record_the_histories
 
 ##@ Compare it
 
 .PHONY: bench
-bench: cargo-there ## the speed of the breaker beside the published crates (ARGS=… for criterion), then the numbers below
+bench: cargo-there ## compare the breaker's speed with the published crates (ARGS=… for criterion), then measure the numbers below
 	$(CARGO) bench $(LOCKED) -p breaker-conformance $(ARGS)
 	@$(MAKE) fleet-numbers ARGS=
 	@$(MAKE) temporal-numbers ARGS=
 
 .PHONY: fleet-numbers
-fleet-numbers: cargo-there ## what docs/fleet.md promises, measured with a real Redis and eight processes (ARGS="calls restore deaths outage kills")
+fleet-numbers: cargo-there ## measure the promises of docs/fleet.md with a real Redis and eight processes (ARGS="calls restore deaths outage kills")
 	@export REDIS_SERVER="$$(scripts/tools redis-server)" && exec $(CARGO) run $(LOCKED) --release -p circuit-registry --features redis --example fleet_numbers -- $(ARGS)
 
 .PHONY: temporal-numbers
-temporal-numbers: cargo-there ## what docs/temporal.md promises, measured with a real Temporal server (ARGS="pairs rejection soak")
+temporal-numbers: cargo-there ## measure the promises of docs/temporal.md with a real Temporal server (ARGS="pairs rejection soak")
 	@export TEMPORAL_BIN="$$(scripts/tools temporal)" && $(CARGO) bench $(LOCKED) -p osint-tests --bench temporal -- $(ARGS) && \
 		exec $(CARGO) test $(LOCKED) --release -p osint-tests --test cost -- --nocapture
 
 .PHONY: conformance
-conformance: cargo-there ## the cases of the breaker's semantics, ours beside the published crates (ARGS=docs/conformance.md)
+conformance: cargo-there ## run the cases of the breaker's semantics with our crate and the published ones (ARGS=docs/conformance.md)
 	$(CARGO) run $(LOCKED) --quiet -p breaker-conformance -- $(ARGS)
 
 ##@ Keep it

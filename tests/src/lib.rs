@@ -1,10 +1,10 @@
 //! Support for the tests that need more than one crate, or a real service.
 //!
-//! What is here starts real programs and waits for them. It does not cover what a breaker decides (that is tested where
-//! it is decided, on a clock that the test holds), nor what an upstream may answer (see the catalog's own suite).
+//! This code starts real programs and waits for them. Decisions of breakers have unit tests in `registry`, with a clock that
+//! the test controls. Answers of upstreams have tests in `activities`.
 
-pub mod crowd;
-pub mod lab;
+pub mod load;
+pub mod test_env;
 pub mod wait;
 pub mod worker;
 

@@ -1,22 +1,22 @@
-//! Waiting for something outside this process.
+//! Waits for something outside this process.
 //!
-//! A real server takes as long as it takes, so nothing here asserts on time: a wait ends when its condition holds, and the
-//! limit only keeps a broken test from hanging.
+//! A real server has no fixed speed, so no test asserts on time. A wait ends when its condition holds; the limit only stops a
+//! broken test.
 
 use std::{future::Future, time::Duration};
 
 use tokio::time::{Instant, sleep};
 
-/// Far beyond what a loaded machine needs.
-pub const LIMIT: Duration = Duration::from_secs(90);
+/// Much longer than a loaded machine needs.
+pub const LIMIT: Duration = Duration::from_secs(240);
 
-/// How often a condition is looked at.
+/// Pause between two checks of a condition.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Looks until there is a value, and returns it.
+/// Calls `look` until it returns a value.
 ///
 /// # Panics
-/// When there is none within [`LIMIT`]; `what` says what was waited for.
+/// When there is none within [`LIMIT`]. The text names `what`.
 pub async fn eventually<T, F>(what: &str, mut look: impl FnMut() -> F) -> T
 where
     F: Future<Output = Option<T>>,

@@ -1,4 +1,4 @@
-//! A worker of the SDK's own making, for as long as somebody has use for it.
+//! Runs a plain worker of the SDK while a test needs it.
 
 use temporalio_sdk::Worker;
 

@@ -1,4 +1,4 @@
-//! The worker's admin server: what Prometheus, an orchestrator and a person read there is true.
+//! The worker's admin server: its pages for Prometheus, orchestrators and operators are true.
 
 use std::{
     collections::HashSet,
@@ -8,14 +8,13 @@ use std::{
 
 use circuit_registry::{BreakersConfig, CircuitRegistry, policy::Mode};
 use osint_tests::{
-    lab::{Lab, equinor},
+    test_env::{TestEnv, equinor},
     wait::eventually,
 };
 use osint_worker::{
-    devserver::DevServerOptions,
-    exit::Exit,
+    dev::{DevStack, server::DevServerOptions},
+    error::CliError,
     run::{Settings, run_until},
-    stack::Stack,
 };
 use serde_json::Value;
 
@@ -28,7 +27,7 @@ async fn get(url: &str) -> Option<(u16, String)> {
     Some((answer.status().as_u16(), answer.text().await.ok()?))
 }
 
-/// Status and answer to an order.
+/// Status and answer to an override.
 async fn post(url: &str, order: &'static str) -> Option<(u16, String)> {
     let http = reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(10)).build().ok()?;
     let answer = http.post(url).header("content-type", "application/json").body(order).send().await.ok()?;
@@ -36,18 +35,18 @@ async fn post(url: &str, order: &'static str) -> Option<(u16, String)> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_pages_of_a_worker_tell_the_truth() -> Result<(), Exit> {
-    let lab = Lab::start().await?;
-    let admin = lab
+async fn the_admin_pages_show_the_workers_state() -> Result<(), CliError> {
+    let env = TestEnv::start().await?;
+    let admin = env
         .with_worker(BREAKERS, async |bench| {
             let page = |path: &str| format!("http://{}/{path}", bench.admin);
             eventually("the worker is ready", async || get(&page("ready")).await.filter(|(status, _)| *status == 200))
                 .await;
             assert_eq!(get(&page("live")).await.expect("a page").0, 200);
 
-            bench.simulator.set_fault("tavily", "down").await.map_err(Exit::ours)?;
+            bench.simulator.set_fault("tavily", "down").await.map_err(CliError::failure)?;
             bench.investigate(equinor()).await?;
-            bench.simulator.clear_all().await.map_err(Exit::ours)?;
+            bench.simulator.clear_all().await.map_err(CliError::failure)?;
 
             let (status, metrics) = get(&page("metrics")).await.expect("a page");
             assert_eq!(status, 200);
@@ -69,23 +68,23 @@ async fn the_pages_of_a_worker_tell_the_truth() -> Result<(), Exit> {
             assert!(tavily["retry_in_ms"].is_u64());
 
             let order = r#"{ "order": "open", "who": "alice", "why": "maintenance" }"#;
-            let (status, said) = post(&page("breakers/never_called"), order).await.expect("an answer");
-            assert_eq!(status, 503, "this worker has no store: {said}");
+            let (status, text) = post(&page("breakers/never_called"), order).await.expect("an answer");
+            assert_eq!(status, 503, "this worker has no store: {text}");
             assert_eq!(bench.registry.breaker("never_called").view().mode, Mode::ForceOpen, "and obeys");
             Ok(bench.admin)
         })
         .await?;
     assert!(get(&format!("http://{admin}/live")).await.is_none(), "the port outlives the worker");
-    lab.stop().await;
+    env.stop().await;
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_worker_whose_server_is_gone_is_alive_but_not_ready() -> Result<(), Exit> {
+async fn without_its_server_a_worker_is_alive_but_not_ready() -> Result<(), CliError> {
     let registry = CircuitRegistry::new(BreakersConfig::default());
-    let stack = Stack::start(DevServerOptions::default(), &[]).await?;
+    let stack = DevStack::start(DevServerOptions::default(), &[]).await?;
     let (activities, client) = (stack.activities(&registry)?, stack.server.client().await?);
-    let Stack { server, simulator } = stack;
+    let DevStack { server, simulator } = stack;
     let admin = Some(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
     let settings = Settings { admin, grace: Duration::from_secs(1), ..Settings::default() };
     run_until(client, registry, activities, settings, async move |admin| {

@@ -1,8 +1,8 @@
 //! What the interceptor costs an activity, counted on a real worker: the allocations between the SDK and the activity, with
 //! our interceptor in between and without.
 //!
-//! Two interceptors of the test's own stand around ours. Other threads of the SDK allocate when they like, so of many
-//! activities the one with the fewest allocations counts. The times are printed, and asserted on nowhere.
+//! The test puts one interceptor before and one after ours. Other threads of the SDK allocate at any time, so the activity
+//! with the fewest allocations counts. The times are printed; no assertion uses them.
 
 #![allow(missing_docs, unreachable_pub, reason = "the SDK's macros make public items of their own")]
 
@@ -14,7 +14,7 @@ use std::{
 
 use circuit_registry::{BreakersConfig, CircuitRegistry, temporal::CircuitInterceptor};
 use osint_tests::worker::while_running;
-use osint_worker::devserver::{DevServer, DevServerOptions};
+use osint_worker::dev::server::{DevServer, DevServerOptions};
 use serde::{Deserialize, Serialize};
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 use temporalio_client::{WorkflowGetResultOptions, WorkflowStartOptions};
@@ -95,7 +95,7 @@ impl Moment {
     }
 }
 
-/// What lay between the outer and the inner interceptor, on the way in and on the way out.
+/// The difference between the outer and the inner interceptor, on the way in and on the way out.
 #[derive(Debug, Default)]
 struct Meter {
     inner: Mutex<Option<(Moment, Moment)>>,
@@ -115,10 +115,10 @@ impl ActivityInboundInterceptor for Outer {
             let began = Moment::now();
             let result = next.run(input).await;
             let ended = Moment::now();
-            let inner = self.0.inner.lock().expect("nobody panics with it").take();
+            let inner = self.0.inner.lock().expect("no panic while locked").take();
             let (entered, left) = inner.expect("the inner one was asked");
             let ((a, s), (b, t)) = (entered.since(began), ended.since(left));
-            self.0.between.lock().expect("nobody panics with it").push((a + b, s + t));
+            self.0.between.lock().expect("no panic while locked").push((a + b, s + t));
             result
         })
     }
@@ -133,7 +133,7 @@ impl ActivityInboundInterceptor for Inner {
         Box::pin(async move {
             let entered = Moment::now();
             let result = next.run(input).await;
-            *self.0.inner.lock().expect("nobody panics with it") = Some((entered, Moment::now()));
+            *self.0.inner.lock().expect("no panic while locked") = Some((entered, Moment::now()));
             result
         })
     }
@@ -143,7 +143,7 @@ impl ActivityInboundInterceptor for Inner {
 async fn measured(server: &DevServer, name: &str, ours: bool, kind: Kind) -> anyhow::Result<(usize, [Duration; 2])> {
     let client = server.client().await?;
     let meter = Arc::new(Meter::default());
-    meter.between.lock().expect("nobody panics with it").reserve(2 * TIMES);
+    meter.between.lock().expect("no panic while locked").reserve(2 * TIMES);
     let registry = CircuitRegistry::new(BreakersConfig::from_yaml(BREAKERS)?);
     let options = WorkerOptions::new(name).activity_inbound_interceptor(Outer(meter.clone()));
     let options = if ours { options.activity_inbound_interceptor(CircuitInterceptor::new(registry)) } else { options };
@@ -160,7 +160,7 @@ async fn measured(server: &DevServer, name: &str, ours: bool, kind: Kind) -> any
         Ok(handle.get_result(WorkflowGetResultOptions::default()).await?)
     };
     while_running(worker, starter).await?;
-    let mut between = meter.between.lock().expect("nobody panics with it").clone();
+    let mut between = meter.between.lock().expect("no panic while locked").clone();
     assert!(between.len() >= TIMES);
     let fewest = between.iter().map(|(allocations, _)| *allocations).min().unwrap_or_default();
     between.sort_by_key(|(_, time)| *time);
@@ -168,7 +168,7 @@ async fn measured(server: &DevServer, name: &str, ours: bool, kind: Kind) -> any
 }
 
 #[tokio::test]
-async fn the_interceptor_allocates_twice_at_the_most() -> anyhow::Result<()> {
+async fn the_interceptor_allocates_at_most_twice() -> anyhow::Result<()> {
     let server = DevServer::start(DevServerOptions::default()).await?;
     for local in [false, true] {
         let pace = if local { "at once" } else { "now and then" };

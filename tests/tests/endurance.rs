@@ -1,5 +1,5 @@
-//! What a worker with breakers has to stand on a real Temporal server: many activities at once, no cache, a server that goes
-//! away in the middle, and an outage of an hour.
+//! A worker with breakers on a real Temporal server under stress: many activities at once, no cache, a restart of the server,
+//! and an outage of an hour.
 
 #![allow(missing_docs, unreachable_pub, reason = "the SDK's macros make public items of their own")]
 
@@ -14,19 +14,19 @@ use std::{
 use circuit_registry::{BreakersConfig, CircuitRegistry, WallClock, store, temporal::CircuitInterceptor};
 use osint_activities::model::Status;
 use osint_tests::{
-    crowd::{self, FanOut, Size, expected, fan_out},
-    lab::{Lab, equinor},
+    load::{self, FanOut, Size, expected, fan_out},
+    test_env::{TestEnv, equinor},
     wait::eventually,
     worker::while_running,
 };
 use osint_worker::{
-    devserver::{DevServer, DevServerOptions},
-    exit::Exit,
-    history::export,
-    run::{Settings, run_until, workflow_interceptor},
-    stack::Stack,
-    starter::Investigation,
-    tuning::Tuning,
+    dev::{
+        DevStack,
+        server::{DevServer, DevServerOptions},
+    },
+    error::CliError,
+    run::{Settings, Tuning, run_until, workflow_interceptor},
+    temporal::{history::export, starter::Investigation},
 };
 use temporalio_client::{Client, WorkflowGetResultOptions, WorkflowHandle, WorkflowHistory, tonic::IntoRequest};
 use temporalio_common::{
@@ -45,16 +45,16 @@ use temporalio_sdk::{
 use temporalio_workflow::{workflow, workflow_methods};
 use tokio::sync::oneshot;
 
-/// Around the size at which futures are polled in another way, and well above it.
+/// Around the number at which `join_all` polls in another way, and well above it.
 const SIZES: [u32; 2] = [31, 100];
 
 #[tokio::test(flavor = "multi_thread")]
-async fn many_activities_at_once_end_and_replay_with_and_without_a_cache() -> anyhow::Result<()> {
+async fn many_parallel_activities_end_and_replay() -> anyhow::Result<()> {
     let server = DevServer::start(DevServerOptions::default()).await?;
     let client = server.client().await?;
     let runtime = Runtime::from_current_tokio(Default::default())?;
     for cached in [1_000, 0] {
-        let queue = format!("crowd-{cached}");
+        let queue = format!("load-{cached}");
         let script = async {
             for branches in SIZES {
                 let id = format!("{queue}-{branches}");
@@ -67,46 +67,46 @@ async fn many_activities_at_once_end_and_replay_with_and_without_a_cache() -> an
             }
             Ok(())
         };
-        crowd::with_worker(&runtime, &client, &queue, cached, script).await?;
+        load::with_worker(&runtime, &client, &queue, cached, script).await?;
     }
     server.stop().await;
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_investigation_that_is_replayed_at_every_step_is_complete() -> Result<(), Exit> {
-    let lab = Lab::start().await?;
+async fn an_investigation_replayed_at_every_step_is_complete() -> Result<(), CliError> {
+    let env = TestEnv::start().await?;
     let uncached = Tuning { cached_workflows: 0, ..Tuning::default() };
-    lab.with_tuned_worker("defaults: { timeout: 20s }", uncached, async |bench| {
+    env.with_tuned_worker("defaults: { timeout: 20s }", uncached, async |bench| {
         let report = bench.investigate(equinor()).await?;
         assert!(report.coverage.gaps.is_empty(), "{:#?}", report.coverage);
         Ok(())
     })
     .await?;
-    lab.stop().await;
+    env.stop().await;
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_investigation_outlives_a_restart_of_the_server() -> Result<(), Exit> {
-    let folder = tempfile::tempdir().map_err(Exit::ours)?;
+async fn an_investigation_survives_a_server_restart() -> Result<(), CliError> {
+    let folder = tempfile::tempdir().map_err(CliError::failure)?;
     let database = folder.path().join("temporal.db").display().to_string();
     let kept = DevServerOptions { extra: vec!["--db-filename".to_owned(), database], ..DevServerOptions::default() };
-    let stack = Stack::start(kept.clone(), &[]).await?;
+    let stack = DevStack::start(kept.clone(), &[]).await?;
     let registry = CircuitRegistry::new(BreakersConfig::default());
     let (activities, client) = (stack.activities(&registry)?, stack.server.client().await?);
-    let Stack { server, simulator } = stack;
+    let DevStack { server, simulator } = stack;
     let settings = Settings { task_queue: "restarted".to_owned(), ..Settings::default() };
     let server = run_until(client.clone(), registry, activities, settings, async |_| {
         // One answer arrives while the server is away, and one only after it is back.
-        simulator.set_fault("nominatim", "slow:1s").await.map_err(Exit::ours)?;
-        simulator.set_fault("gleif", "hang").await.map_err(Exit::ours)?;
+        simulator.set_fault("nominatim", "slow:1s").await.map_err(CliError::failure)?;
+        simulator.set_fault("gleif", "hang").await.map_err(CliError::failure)?;
         let investigation = Investigation::start(&client, "restarted", equinor()).await?;
         let calls = |source| simulator.calls(source).map_or(0, |calls| calls.total);
         eventually("both are asked", async || (calls("nominatim") > 0 && calls("gleif") > 0).then_some(())).await;
         let port = server.address().rsplit_once(':').and_then(|(_, port)| port.parse().ok());
         server.stop().await;
-        simulator.clear("gleif").await.map_err(Exit::ours)?;
+        simulator.clear("gleif").await.map_err(CliError::failure)?;
         let server = DevServer::start(DevServerOptions { port, ..kept }).await?;
         let report = investigation.report().await?;
         assert!(report.coverage.gaps.is_empty(), "{:#?}", report.coverage);
@@ -199,7 +199,7 @@ async fn at<T>(
 /// The server's clock jumps over the wait as soon as nothing else is to be done; the breaker's clock jumps with a worker that
 /// is started anew an hour later.
 #[tokio::test(flavor = "multi_thread")]
-async fn an_hour_of_open_time_ends_when_the_clocks_say_so() -> anyhow::Result<()> {
+async fn an_open_breaker_lets_calls_through_after_an_hour() -> anyhow::Result<()> {
     let extra = ["--dynamic-config-value", "frontend.WorkflowTimeSkippingEnabled=true"].map(str::to_owned).to_vec();
     let server = DevServer::start(DevServerOptions { extra, ..DevServerOptions::default() }).await?;
     let client = server.client().await?;

@@ -1,4 +1,4 @@
-//! Work that waits on the server while a breaker is open, on a real server: nothing is refused, because nothing arrives.
+//! A real server keeps work while a breaker is open. Nothing is refused, because nothing arrives.
 
 #![allow(missing_docs, unreachable_pub, reason = "the SDK's macros make public items of their own")]
 
@@ -9,7 +9,7 @@ use circuit_registry::{
     temporal::{CircuitInterceptor, QueuePauser},
 };
 use osint_tests::{wait, worker::while_running};
-use osint_worker::devserver::{DevServer, DevServerOptions};
+use osint_worker::dev::server::{DevServer, DevServerOptions};
 use temporalio_client::{Client, WorkflowGetResultOptions, WorkflowStartOptions, tonic::IntoRequest};
 use temporalio_common::protos::temporal::api::{
     enums::v1::TaskQueueType, taskqueue::v1::TaskQueue, workflowservice::v1::DescribeTaskQueueRequest,
@@ -44,7 +44,7 @@ pub struct Asking;
 
 #[workflow_methods]
 impl Asking {
-    /// How many of so many activities had an answer.
+    /// Starts this many activities and counts those with an answer.
     #[run]
     pub async fn run(ctx: &mut WorkflowContext<Self>, times: usize) -> WorkflowResult<usize> {
         let options =
@@ -86,7 +86,7 @@ async fn story(client: Client, registry: CircuitRegistry) -> anyhow::Result<()> 
         .recovering([20.0, 50.0], Duration::from_millis(500));
     let holding = tokio::spawn(holding.run(async { drop(stopped.await) }));
 
-    // An operator holds it open, by hand and not by failing.
+    // An operator forces it open.
     breaker.force_open(Override::new("alice", "announced maintenance"));
     becomes(Some(0.0)).await;
     let released = async {
@@ -98,14 +98,14 @@ async fn story(client: Client, registry: CircuitRegistry) -> anyhow::Result<()> 
     assert_eq!(breaker.view().calls.rejected(), 0, "nothing reached a worker in order to be refused");
     becomes(None).await;
 
-    // An outage: nobody would call the breaker that is due, so the queue must let the probe through.
+    // An outage: without a call there is no probe, so the queue must let one activity through.
     breaker.try_acquire()?.settle(Verdict::Failure);
     becomes(Some(0.0)).await;
     assert_eq!(ask(&client, "outage", 3).await?, 3);
     assert_eq!(breaker.view().state, State::Closed);
     becomes(None).await;
 
-    // Whoever ends well holds nothing.
+    // After an orderly end no queue is paused.
     breaker.force_open(Override::new("alice", "announced maintenance"));
     becomes(Some(0.0)).await;
     drop(stop);
@@ -128,7 +128,7 @@ async fn backlog(client: &Client) -> i64 {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn while_a_breaker_is_open_its_queue_hands_nothing_out() -> anyhow::Result<()> {
+async fn an_open_breaker_pauses_its_task_queue() -> anyhow::Result<()> {
     let server = DevServer::start(DevServerOptions::default()).await?;
     let client = server.client().await?;
     let registry = CircuitRegistry::new(BreakersConfig::from_yaml(BREAKERS)?);

@@ -1,6 +1,6 @@
-//! The library's Temporal layer in a worker that is not ours: someone else's workflow, activities and queue, on a real server.
+//! The library's Temporal layer in another project's worker, with its own workflow, activities and queue, on a real server.
 //!
-//! Not covered here: the table from refusals to failures, which is walked where it is defined.
+//! Not covered here: the table from refusals to failures; it has unit tests in `registry`.
 
 #![allow(missing_docs, unreachable_pub, reason = "the SDK's macros make public items of their own")]
 
@@ -18,7 +18,7 @@ use circuit_registry::{
     temporal::{CircuitInterceptor, Degradation, Reason},
 };
 use osint_tests::worker::while_running;
-use osint_worker::devserver::{DevServer, DevServerOptions};
+use osint_worker::dev::server::{DevServer, DevServerOptions};
 use temporalio_client::{WorkflowGetResultOptions, WorkflowStartOptions};
 use temporalio_common::{
     RetryPolicy,
@@ -125,17 +125,17 @@ impl TheirWorkflow {
     #[run]
     pub async fn run(ctx: &mut WorkflowContext<Self>) -> WorkflowResult<Vec<String>> {
         Ok(vec![
-            told(&ctx.execute_activity(Theirs::untouched, (), remote()).await),
-            told(&ctx.execute_local_activity(Theirs::untouched, (), local()).await),
-            told(&ctx.execute_activity(Theirs::portal, (), remote()).await),
-            told(&ctx.execute_local_activity(Theirs::portal, (), local()).await),
+            outcome(&ctx.execute_activity(Theirs::untouched, (), remote()).await),
+            outcome(&ctx.execute_local_activity(Theirs::untouched, (), local()).await),
+            outcome(&ctx.execute_activity(Theirs::portal, (), remote()).await),
+            outcome(&ctx.execute_local_activity(Theirs::portal, (), local()).await),
             ctx.execute_activity(Theirs::circumstances, (), remote()).await?,
             ctx.execute_local_activity(Theirs::circumstances, (), local()).await?,
         ])
     }
 }
 
-fn told(result: &Result<(), ActivityExecutionError>) -> String {
+fn outcome(result: &Result<(), ActivityExecutionError>) -> String {
     let Err(error) = result else { return "answered".to_owned() };
     match Degradation::from_activity_error(error) {
         Some(degraded) => {
@@ -146,13 +146,13 @@ fn told(result: &Result<(), ActivityExecutionError>) -> String {
     }
 }
 
-/// What the log says, kept.
+/// Keeps the log.
 #[derive(Clone, Default)]
 struct Log(Arc<Mutex<Vec<u8>>>);
 
 impl Write for Log {
     fn write(&mut self, text: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().expect("nobody panics with it").write(text)
+        self.0.lock().expect("no panic while locked").write(text)
     }
 
     fn flush(&mut self) -> std::io::Result<()> {
@@ -161,7 +161,7 @@ impl Write for Log {
 }
 
 impl Log {
-    /// Keeps what becomes of every span of the library.
+    /// Keeps the spans of the library.
     fn kept() -> Self {
         let log = Self::default();
         let writer = log.clone();
@@ -175,12 +175,12 @@ impl Log {
     }
 
     fn text(&self) -> String {
-        String::from_utf8_lossy(&self.0.lock().expect("nobody panics with it")).into_owned()
+        String::from_utf8_lossy(&self.0.lock().expect("no panic while locked")).into_owned()
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn three_lines_give_a_foreign_worker_breakers_that_end_retries() -> anyhow::Result<()> {
+async fn an_interceptor_gives_any_worker_breakers_that_end_retries() -> anyhow::Result<()> {
     let log = Log::kept();
     let server = DevServer::start(DevServerOptions::default()).await?;
     let client = server.client().await?;
@@ -200,10 +200,10 @@ async fn three_lines_give_a_foreign_worker_breakers_that_end_retries() -> anyhow
         let handle = client.start_workflow(TheirWorkflow::run, (), options).await?;
         Ok(handle.get_result(WorkflowGetResultOptions::default()).await?)
     };
-    let told = while_running(worker, starter).await?;
+    let outcome = while_running(worker, starter).await?;
     let open = Reason::Open.as_str();
     assert_eq!(
-        told,
+        outcome,
         [
             format!("bureau {open} due true"),
             format!("bureau {open} due true"),

@@ -1,15 +1,14 @@
 //! Whole investigations on a real Temporal server: healthy, with each kind of fault on one source, and after it.
 //!
-//! Not covered here: what a parser makes of an upstream's answer, and when a breaker opens; both are tested where they are
-//! decided.
+//! Not covered here: parsing of answers (see `activities`) and when a breaker opens (see `registry`).
 
 use osint_activities::model::{Country, Finding, Status, Subject};
 use osint_tests::{
-    lab::{Bench, Lab, equinor},
+    test_env::{TestEnv, TestWorker, equinor},
     wait::eventually,
 };
 use osint_worker::{
-    exit::Exit,
+    error::CliError,
     report::{Overall, Report},
 };
 
@@ -18,13 +17,13 @@ const BREAKERS: &str = "defaults: { fail_max: 4, reset_timeout: 60s, timeout: 1s
 
 const FAIL_MAX: u64 = 4;
 
-/// What a source contributed, without what differs from run to run.
+/// A source's findings without the values that differ from run to run.
 fn substance(finding: &Finding) -> (String, Status, Option<String>, String) {
     let data = serde_json::to_string(&finding.data).expect("serialisable");
     (finding.operation.clone(), finding.status, finding.reason.clone(), data)
 }
 
-/// Every finding of another source is what it was in the healthy run.
+/// Checks that every finding of another source is the same as in the healthy run.
 fn assert_untouched(report: &Report, healthy: &Report, source: &str, fault: &str) {
     let others =
         |report: &Report| report.findings.iter().filter(|f| f.source != source).map(substance).collect::<Vec<_>>();
@@ -39,9 +38,9 @@ fn of<'a>(report: &'a Report, source: &'a str) -> impl Iterator<Item = &'a Findi
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_healthy_investigation_is_complete_and_leaves_every_breaker_closed() -> Result<(), Exit> {
-    let lab = Lab::start().await?;
-    lab.with_worker(BREAKERS, async |bench| {
+async fn a_healthy_investigation_is_complete_with_closed_breakers() -> Result<(), CliError> {
+    let env = TestEnv::start().await?;
+    env.with_worker(BREAKERS, async |bench| {
         // The Finnish register does not say who acts for a company.
         let persons = vec!["Ola Eksempel".to_owned()];
         let finnish = Subject { id: Some("0112038-9".to_owned()), persons, ..Subject::new(Country::new("FI")) };
@@ -54,14 +53,14 @@ async fn a_healthy_investigation_is_complete_and_leaves_every_breaker_closed() -
         Ok(())
     })
     .await?;
-    lab.stop().await;
+    env.stop().await;
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_number_alone_brings_the_name_that_watch_lists_need() -> Result<(), Exit> {
-    let lab = Lab::start().await?;
-    lab.with_worker(BREAKERS, async |bench| {
+async fn a_number_alone_yields_the_name_for_watch_lists() -> Result<(), CliError> {
+    let env = TestEnv::start().await?;
+    env.with_worker(BREAKERS, async |bench| {
         let subject = Subject { lei: None, name: None, address: None, ..equinor() };
         let report = bench.investigate(subject.clone()).await?;
         assert_eq!(report.subject.name.as_deref(), Some("EQUINOR ASA"));
@@ -69,37 +68,37 @@ async fn a_number_alone_brings_the_name_that_watch_lists_need() -> Result<(), Ex
         assert_eq!(watch_list.map(|finding| finding.status), Some(Status::Complete), "{report:#?}");
 
         for source in bench.simulator.sources() {
-            bench.simulator.set_fault(source, "down").await.map_err(Exit::ours)?;
+            bench.simulator.set_fault(source, "down").await.map_err(CliError::failure)?;
         }
         let blind = bench.investigate(subject).await?;
-        bench.simulator.clear_all().await.map_err(Exit::ours)?;
+        bench.simulator.clear_all().await.map_err(CliError::failure)?;
         assert!(blind.coverage.not_asked.iter().any(|gap| gap.operation == "opensanctions.match"), "{blind:#?}");
         assert_ne!(blind.status, Overall::Complete);
         Ok(())
     })
     .await?;
-    lab.stop().await;
+    env.stop().await;
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_subject_that_cannot_be_right_is_refused_before_anybody_is_asked() -> Result<(), Exit> {
-    let lab = Lab::start().await?;
-    lab.with_worker(BREAKERS, async |bench| {
+async fn an_invalid_subject_is_refused_before_any_request() -> Result<(), CliError> {
+    let env = TestEnv::start().await?;
+    env.with_worker(BREAKERS, async |bench| {
         let mistyped = Subject { id: Some("923609017".to_owned()), ..equinor() };
         let refused = bench.investigate(mistyped).await.expect_err("a checksum fails");
         assert_eq!(refused.code(), 2, "{refused}");
         for source in bench.simulator.sources() {
-            assert_eq!(bench.simulator.calls(source).map_err(Exit::ours)?.total, 0, "{source} was asked");
+            assert_eq!(bench.simulator.calls(source).map_err(CliError::failure)?.total, 0, "{source} was asked");
         }
         Ok(())
     })
     .await?;
-    lab.stop().await;
+    env.stop().await;
     Ok(())
 }
 
-/// Faults that are an outage: they must open the breaker, and the source must be left alone then.
+/// Faults that are an outage: they open the breaker, and then the source gets no calls.
 const OUTAGES: [&str; 13] = [
     "down",
     "refused",
@@ -116,36 +115,36 @@ const OUTAGES: [&str; 13] = [
     "wrong_shape",
 ];
 
-/// Faults that are something else: an answer, a refusal, a request to stay away, or over before the breaker opens.
+/// Faults that are no outage: an answer, a refusal, a request to wait, or a fault that ends before the breaker opens.
 const OTHERS: [&str; 7] = ["429", "429_retry_after:30", "401", "403", "not_found", "flap:1", "slow:200ms"];
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_fault_of_one_source_changes_its_own_finding_and_no_other() -> Result<(), Exit> {
-    let lab = Lab::start().await?;
-    let healthy = lab.with_worker(BREAKERS, async |bench| bench.investigate(equinor()).await).await?;
+async fn a_fault_changes_only_the_findings_of_its_source() -> Result<(), CliError> {
+    let env = TestEnv::start().await?;
+    let healthy = env.with_worker(BREAKERS, async |bench| bench.investigate(equinor()).await).await?;
     let with_one_operation = OUTAGES.iter().map(|fault| ("tavily", *fault));
     for (source, fault) in with_one_operation.chain([("gleif", "down"), ("gleif", "hang")]) {
-        lab.with_worker(BREAKERS, async |bench| outage(bench, &healthy, source, fault).await).await?;
+        env.with_worker(BREAKERS, async |bench| outage(bench, &healthy, source, fault).await).await?;
     }
     for fault in OTHERS {
-        lab.with_worker(BREAKERS, async |bench| {
-            bench.simulator.set_fault("tavily", fault).await.map_err(Exit::ours)?;
+        env.with_worker(BREAKERS, async |bench| {
+            bench.simulator.set_fault("tavily", fault).await.map_err(CliError::failure)?;
             let report = bench.investigate(equinor()).await?;
             assert_untouched(&report, &healthy, "tavily", fault);
-            bench.simulator.clear_all().await.map_err(Exit::ours)
+            bench.simulator.clear_all().await.map_err(CliError::failure)
         })
         .await?;
     }
-    lab.stop().await;
+    env.stop().await;
     Ok(())
 }
 
 /// Investigates until the breaker is open, and once more. Both sources have at most as many operations as `fail_max`, so
 /// that no more calls can be under way at once than it takes failures.
-async fn outage(bench: &Bench<'_>, healthy: &Report, source: &str, fault: &str) -> Result<(), Exit> {
-    bench.simulator.clear_all().await.map_err(Exit::ours)?;
+async fn outage(bench: &TestWorker<'_>, healthy: &Report, source: &str, fault: &str) -> Result<(), CliError> {
+    bench.simulator.clear_all().await.map_err(CliError::failure)?;
     bench.simulator.forget_calls();
-    bench.simulator.set_fault(source, fault).await.map_err(Exit::ours)?;
+    bench.simulator.set_fault(source, fault).await.map_err(CliError::failure)?;
     let open = || bench.registry.breaker(source).view().retry_in.is_some();
     for _ in 0..FAIL_MAX {
         let report = bench.investigate(equinor()).await?;
@@ -163,16 +162,16 @@ async fn outage(bench: &Bench<'_>, healthy: &Report, source: &str, fault: &str) 
         assert!(finding.retry_at.is_some(), "{source}={fault}: {finding:?} does not say when to come back");
     }
     assert!(report.breakers.iter().any(|breaker| breaker.service == source && breaker.state == "open"));
-    let calls = bench.simulator.calls(source).map_err(Exit::ours)?.total;
+    let calls = bench.simulator.calls(source).map_err(CliError::failure)?.total;
     assert!(calls <= FAIL_MAX, "{source}={fault} was called {calls} times");
-    bench.simulator.clear_all().await.map_err(Exit::ours)
+    bench.simulator.clear_all().await.map_err(CliError::failure)
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn our_own_rate_limit_makes_investigations_wait_and_none_fail() -> Result<(), Exit> {
-    let lab = Lab::start().await?;
+async fn our_rate_limit_delays_investigations_without_a_failure() -> Result<(), CliError> {
+    let env = TestEnv::start().await?;
     let breakers = "services:\n  nominatim: { rate_limit: 2/s }";
-    lab.with_worker(breakers, async |bench| {
+    env.with_worker(breakers, async |bench| {
         // Each about another address, or one answer would do for all.
         let address = |n: u32| Some(format!("Forusbeen {n}, 4035 Stavanger"));
         let at = |n| Subject { address: address(n), ..equinor() };
@@ -181,38 +180,38 @@ async fn our_own_rate_limit_makes_investigations_wait_and_none_fail() -> Result<
             let report = report?;
             assert!(of(&report, "nominatim").all(|finding| !finding.status.is_gap()), "{report:#?}");
         }
-        assert_eq!(bench.simulator.calls("nominatim").map_err(Exit::ours)?.total, 6);
+        assert_eq!(bench.simulator.calls("nominatim").map_err(CliError::failure)?.total, 6);
         Ok(())
     })
     .await?;
-    lab.stop().await;
+    env.stop().await;
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_source_that_fails_is_given_up_after_three_tries_even_if_its_breaker_never_opens() -> Result<(), Exit> {
-    let lab = Lab::start().await?;
-    lab.with_worker("defaults: { fail_max: 1000 }", async |bench| {
-        bench.simulator.set_fault("nominatim", "500").await.map_err(Exit::ours)?;
+async fn a_failing_source_is_given_up_after_three_attempts() -> Result<(), CliError> {
+    let env = TestEnv::start().await?;
+    env.with_worker("defaults: { fail_max: 1000 }", async |bench| {
+        bench.simulator.set_fault("nominatim", "500").await.map_err(CliError::failure)?;
         let report = bench.investigate(equinor()).await?;
         assert!(of(&report, "nominatim").all(|finding| finding.status == Status::Degraded && finding.attempts == 3));
-        assert_eq!(bench.simulator.calls("nominatim").map_err(Exit::ours)?.total, 3);
+        assert_eq!(bench.simulator.calls("nominatim").map_err(CliError::failure)?.total, 3);
         Ok(())
     })
     .await?;
-    lab.stop().await;
+    env.stop().await;
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_source_that_is_back_is_found_by_a_probe() -> Result<(), Exit> {
-    let lab = Lab::start().await?;
+async fn a_probe_finds_a_recovered_source() -> Result<(), CliError> {
+    let env = TestEnv::start().await?;
     let breakers = "defaults: { fail_max: 1, reset_timeout: 1s, timeout: 1s }";
-    lab.with_worker(breakers, async |bench| {
-        bench.simulator.set_fault("nominatim", "down").await.map_err(Exit::ours)?;
+    env.with_worker(breakers, async |bench| {
+        bench.simulator.set_fault("nominatim", "down").await.map_err(CliError::failure)?;
         let during = bench.investigate(equinor()).await?;
         assert!(of(&during, "nominatim").all(|finding| finding.status == Status::Degraded));
-        bench.simulator.clear("nominatim").await.map_err(Exit::ours)?;
+        bench.simulator.clear("nominatim").await.map_err(CliError::failure)?;
         bench.simulator.forget_calls();
         eventually("nominatim answers again", async || {
             let report = bench.investigate(equinor()).await.ok()?;
@@ -220,18 +219,18 @@ async fn a_source_that_is_back_is_found_by_a_probe() -> Result<(), Exit> {
         })
         .await;
         // The free call that was the probe, and the question.
-        assert_eq!(bench.simulator.calls("nominatim").map_err(Exit::ours)?.total, 2);
+        assert_eq!(bench.simulator.calls("nominatim").map_err(CliError::failure)?.total, 2);
         assert!(bench.registry.breaker("nominatim").view().retry_in.is_none());
         Ok(())
     })
     .await?;
-    lab.stop().await;
+    env.stop().await;
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_source_is_waited_for_only_while_the_report_can_be_on_time() -> Result<(), Exit> {
-    let lab = Lab::start().await?;
+async fn a_wait_for_a_source_never_delays_the_report() -> Result<(), CliError> {
+    let env = TestEnv::start().await?;
     // The one is back long before the report is due, the other long after.
     let breakers = "
 defaults: { fail_max: 1, timeout: 1s }
@@ -239,15 +238,15 @@ services:
   nominatim: { reset_timeout: 1s, on_open: { wait_max: 60s } }
   no_brreg: { reset_timeout: 1h, on_open: wait }
 ";
-    lab.with_worker(breakers, async |bench| {
+    env.with_worker(breakers, async |bench| {
         for source in ["nominatim", "no_brreg"] {
-            bench.simulator.set_fault(source, "down").await.map_err(Exit::ours)?;
+            bench.simulator.set_fault(source, "down").await.map_err(CliError::failure)?;
         }
         let investigation = bench.begin(equinor()).await?;
         for source in ["nominatim", "no_brreg"] {
             let open = || bench.registry.breaker(source).view().retry_in.is_some();
             eventually("the breaker opens", async || open().then_some(())).await;
-            bench.simulator.clear(source).await.map_err(Exit::ours)?;
+            bench.simulator.clear(source).await.map_err(CliError::failure)?;
         }
         let report = investigation.report().await?;
         assert!(of(&report, "nominatim").all(|finding| finding.status == Status::Complete), "{report:#?}");
@@ -258,6 +257,6 @@ services:
         Ok(())
     })
     .await?;
-    lab.stop().await;
+    env.stop().await;
     Ok(())
 }

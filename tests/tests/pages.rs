@@ -1,4 +1,4 @@
-//! The pages that people read first: their links lead somewhere, and the chores they name exist.
+//! The Markdown pages: their links lead to files, and the make targets they name exist.
 
 use std::{
     fs,
@@ -11,7 +11,7 @@ fn root() -> PathBuf {
 
 /// The Markdown files of the root, of `docs/`, and of each crate.
 fn pages() -> Vec<PathBuf> {
-    let folders = ["", "docs", "registry", "activities", "worker", "tests", "conformance"];
+    let folders = ["", "docs", "registry", "activities", "simulator", "worker", "tests", "conformance"];
     let files = folders.iter().filter_map(|folder| fs::read_dir(root().join(folder)).ok()).flatten();
     let pages = files.map(|entry| entry.expect("a readable folder").path());
     pages.filter(|path| path.extension().is_some_and(|extension| extension == "md")).collect()
@@ -34,11 +34,11 @@ fn every_relative_link_leads_to_a_file() {
             links += 1;
         }
     }
-    assert!(links > 10, "only {links} links found: has the reader of links gone blind?");
+    assert!(links > 10, "only {links} links found: does the search for links still work?");
 }
 
 #[test]
-fn every_chore_that_is_named_exists() {
+fn every_named_make_target_exists() {
     let makefile = text(&root().join("Makefile"));
     let mut named = 0;
     for page in pages() {
@@ -54,11 +54,11 @@ fn every_chore_that_is_named_exists() {
             named += 1;
         }
     }
-    assert!(named > 5, "only {named} chores found: has the reader of chores gone blind?");
+    assert!(named > 5, "only {named} chores found: does the search for targets still work?");
 }
 
 #[test]
-fn the_page_of_upstreams_says_what_the_rows_say() {
+fn the_page_of_upstreams_matches_the_catalog() {
     let page = text(&root().join("docs/upstreams.md"));
     assert!(page == osint_activities::catalog::page(), "docs/upstreams.md is out of date: run `make upstreams`");
 }

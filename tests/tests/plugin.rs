@@ -1,5 +1,5 @@
-//! The plugin in a worker that is not ours, on a real server: what was open stays open over a restart, before the first
-//! task is taken, and a plugin that is registered twice does everything once.
+//! The plugin in another project's worker on a real server. An open breaker stays open over a restart, from the first task on.
+//! A plugin that is registered twice acts once.
 
 #![cfg(feature = "temporal-plugin")]
 #![allow(missing_docs, unreachable_pub, reason = "the SDK's macros make public items of their own")]
@@ -18,7 +18,7 @@ use circuit_registry::{
     temporal::{Degradation, plugin},
 };
 use osint_tests::worker::while_running;
-use osint_worker::devserver::{DevServer, DevServerOptions};
+use osint_worker::dev::server::{DevServer, DevServerOptions};
 use temporalio_client::{
     Client, ClientOptions, Connection, ConnectionOptions, WorkflowGetResultOptions, WorkflowStartOptions,
 };
@@ -64,7 +64,7 @@ impl Asking {
     }
 }
 
-/// One life of a worker: asks once, and says why there was no answer and how often the bureau was asked.
+/// Runs a worker once. Returns why there was no answer and how often the bureau was called.
 async fn live(server: &DevServer, store: &MemoryStore, id: &str) -> anyhow::Result<(String, u32)> {
     let config = BreakersConfig::from_yaml(BREAKERS)?;
     let registry = CircuitRegistry::builder().config(config).store(store.clone()).build();
@@ -88,7 +88,7 @@ async fn live(server: &DevServer, store: &MemoryStore, id: &str) -> anyhow::Resu
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_open_stays_open_before_the_first_task_is_taken() -> anyhow::Result<()> {
+async fn an_open_breaker_is_restored_before_the_first_task() -> anyhow::Result<()> {
     let server = DevServer::start(DevServerOptions::default()).await?;
     let store = MemoryStore::new();
     assert_eq!(live(&server, &store, "first").await?, ("open".to_owned(), 2), "two failures open it");

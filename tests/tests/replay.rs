@@ -1,18 +1,19 @@
-//! Saved histories replay: what runs today can take over the investigations that yesterday's worker began.
+//! Saved histories replay: today's worker can continue investigations that an older worker began.
 //!
-//! `osint history export <id>` writes such a history, and `make histories` those in `histories/`, one for each scenario. One
-//! that stops replaying is not to be replaced by a new one without thought: the change that broke it needs a patch marker,
-//! because workers in the field are in the middle of investigations like it.
+//! `make histories` records the histories in `histories/`, one for each scenario; `osint history export <id>` exports one from
+//! a running system. If a history stops replaying, do not simply record it again. The change needs a patch marker, because
+//! running investigations have histories like it.
 
 use std::{fs, path::PathBuf, time::Duration};
 
 use osint_activities::model::{Country, Status, Subject};
 use osint_tests::{
-    lab::{Bench, Lab, equinor},
+    test_env::{TestEnv, TestWorker, equinor},
     wait::eventually,
 };
 use osint_worker::{
-    exit::Exit, history::export, report::Report, run::workflow_interceptor, workflow::InvestigationWorkflow,
+    error::CliError, report::Report, run::workflow_interceptor, temporal::history::export,
+    workflow::InvestigationWorkflow,
 };
 use temporalio_client::WorkflowHistory;
 use temporalio_common::WorkflowDefinition;
@@ -23,7 +24,7 @@ use temporalio_sdk::{
 };
 use temporalio_workflow::{workflow, workflow_methods};
 
-/// What the saved investigations went through.
+/// The scenarios of the saved investigations.
 const SCENARIOS: [&str; 9] = [
     "healthy",
     "nothing_learnt",
@@ -76,7 +77,7 @@ async fn every_saved_history_is_in_the_list() {
     assert_eq!(files, listed);
 }
 
-/// The same workflow type, which waits before it does anything: no worker may ever take an investigation over like that.
+/// The same workflow type with an additional timer at its start. A replay must notice the difference.
 mod changed {
     #![allow(missing_docs, unreachable_pub, reason = "the SDK's macros make public items of their own")]
 
@@ -115,16 +116,16 @@ services:
   nominatim: { reset_timeout: 1s, on_open: { wait_max: 6s } }
 ";
 
-/// A company by its number alone: the second round of questions depends on what the first one teaches.
+/// A company by its number alone: the second round of questions depends on the findings of the first.
 fn by_number() -> Subject {
     Subject { id: equinor().id, ..Subject::new(Country::new("NO")) }
 }
 
-async fn fault(bench: &Bench<'_>, source: &str, fault: &str) -> Result<(), Exit> {
-    bench.simulator.set_fault(source, fault).await.map_err(Exit::ours)
+async fn fault(bench: &TestWorker<'_>, source: &str, fault: &str) -> Result<(), CliError> {
+    bench.simulator.set_fault(source, fault).await.map_err(CliError::failure)
 }
 
-async fn all_down(bench: &Bench<'_>) -> Result<(), Exit> {
+async fn all_down(bench: &TestWorker<'_>) -> Result<(), CliError> {
     for source in bench.simulator.sources() {
         fault(bench, source, "down").await?;
     }
@@ -132,16 +133,16 @@ async fn all_down(bench: &Bench<'_>) -> Result<(), Exit> {
 }
 
 /// Investigates and keeps the history under the name of the scenario.
-async fn record(bench: &Bench<'_>, scenario: &str, subject: Subject) -> Result<Report, Exit> {
+async fn record(bench: &TestWorker<'_>, scenario: &str, subject: Subject) -> Result<Report, CliError> {
     let investigation = bench.begin(subject).await?;
     let report = investigation.report().await?;
     keep(bench, scenario, investigation.id()).await?;
     Ok(report)
 }
 
-async fn keep(bench: &Bench<'_>, scenario: &str, id: &str) -> Result<(), Exit> {
+async fn keep(bench: &TestWorker<'_>, scenario: &str, id: &str) -> Result<(), CliError> {
     let json = export(&bench.client, id, None, None).await?;
-    fs::write(folder().join(format!("{scenario}.json")), json).map_err(Exit::ours)
+    fs::write(folder().join(format!("{scenario}.json")), json).map_err(CliError::failure)
 }
 
 fn status(report: &Report, source: &str) -> Option<Status> {
@@ -150,22 +151,22 @@ fn status(report: &Report, source: &str) -> Option<Status> {
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "rewrites the saved histories; `make histories` runs it"]
-async fn record_the_histories() -> Result<(), Exit> {
-    let lab = Lab::start().await?;
-    lab.with_worker(BREAKERS, async |bench| {
+async fn record_the_histories() -> Result<(), CliError> {
+    let env = TestEnv::start().await?;
+    env.with_worker(BREAKERS, async |bench| {
         let report = record(bench, "healthy", by_number()).await?;
         assert!(report.coverage.gaps.is_empty(), "{:#?}", report.coverage);
         fault(bench, "no_brreg", "down").await?;
         record(bench, "nothing_learnt", by_number()).await?;
-        bench.simulator.clear_all().await.map_err(Exit::ours)?;
+        bench.simulator.clear_all().await.map_err(CliError::failure)?;
         fault(bench, "brightdata_social", "polls:2").await?;
         let report = record(bench, "job_awaited", equinor()).await?;
         assert_eq!(status(&report, "brightdata_social"), Some(Status::Complete));
         Ok(())
     })
     .await?;
-    lab.with_worker(BREAKERS, async |bench| {
-        bench.simulator.clear_all().await.map_err(Exit::ours)?;
+    env.with_worker(BREAKERS, async |bench| {
+        bench.simulator.clear_all().await.map_err(CliError::failure)?;
         fault(bench, "tavily", "down").await?;
         let report = record(bench, "opened_in_mid_flight", by_number()).await?;
         assert_eq!(status(&report, "tavily"), Some(Status::Degraded));
@@ -175,15 +176,15 @@ async fn record_the_histories() -> Result<(), Exit> {
         Ok(())
     })
     .await?;
-    lab.with_worker(BREAKERS, async |bench| {
+    env.with_worker(BREAKERS, async |bench| {
         all_down(bench).await?;
         record(bench, "all_down", equinor()).await?;
         let report = record(bench, "all_open", equinor()).await?;
         assert!(report.asked().all(|finding| finding.status == Status::Degraded && finding.retry_at.is_some()));
-        bench.simulator.clear_all().await.map_err(Exit::ours)
+        bench.simulator.clear_all().await.map_err(CliError::failure)
     })
     .await?;
-    lab.with_worker(PATIENT, async |bench| {
+    env.with_worker(PATIENT, async |bench| {
         fault(bench, "nominatim", "down").await?;
         let report = record(bench, "waiting", equinor()).await?;
         assert_eq!(status(&report, "nominatim"), Some(Status::Degraded));
@@ -192,12 +193,12 @@ async fn record_the_histories() -> Result<(), Exit> {
         let investigation = bench.begin(equinor()).await?;
         let calls = || bench.simulator.calls("nominatim").map_or(0, |calls| calls.total);
         eventually("it waits for the breaker", async || (calls() > 0).then_some(())).await;
-        bench.simulator.clear("nominatim").await.map_err(Exit::ours)?;
+        bench.simulator.clear("nominatim").await.map_err(CliError::failure)?;
         let report = investigation.report().await?;
         assert_eq!(status(&report, "nominatim"), Some(Status::Complete));
         keep(bench, "recovered", investigation.id()).await
     })
     .await?;
-    lab.stop().await;
+    env.stop().await;
     Ok(())
 }

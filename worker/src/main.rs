@@ -12,9 +12,9 @@ async fn main() -> ExitCode {
     };
     match cli.run().await {
         Ok(()) => ExitCode::SUCCESS,
-        Err(exit) => {
-            let _ = writeln!(std::io::stderr(), "{exit}");
-            exit.into()
+        Err(error) => {
+            let _ = writeln!(std::io::stderr(), "{error}");
+            error.into()
         }
     }
 }

@@ -1,8 +1,8 @@
 //! The log, and one page of metrics.
 //!
-//! The SDK exports its metrics through a server of its own and takes no registry of ours. So it gets a port on the loopback
-//! that the system chooses, and the admin server puts what it reads there under our own metrics. No family occurs in both:
-//! the SDK's names begin with `temporal_`, ours with `circuit_breaker_`.
+//! The SDK exports its metrics through its own HTTP server; it accepts no registry of ours. The server gets a free port on the
+//! loopback interface. The admin server reads that page and appends it to our own metrics. No metric is in both pages: the
+//! SDK's names begin with `temporal_`, ours with `circuit_breaker_`.
 
 use std::{
     io::IsTerminal,
@@ -20,7 +20,7 @@ use temporalio_sdk::{Runtime, runtime::RuntimeOptions};
 use tokio::task::AbortHandle;
 use tracing_subscriber::EnvFilter;
 
-use crate::exit::Exit;
+use crate::error::CliError;
 
 /// How to write the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
@@ -32,22 +32,21 @@ pub enum LogFormat {
     Json,
 }
 
-/// Libraries that log what passes through them: the text of pages, in which people are named, and addresses with what was
-/// asked. They have a say when something is wrong, however much is logged otherwise.
-const TALKATIVE: [&str; 4] = ["html5ever", "markup5ever", "selectors", "reqwest"];
+/// Libraries that log page texts and addresses, which may name people. They log warnings only, at every level.
+const PERSONAL: [&str; 4] = ["html5ever", "markup5ever", "selectors", "reqwest"];
 
-/// The same filter, with nothing personal let through.
-fn discreet(filter: EnvFilter) -> EnvFilter {
-    let directives = TALKATIVE.iter().filter_map(|library| format!("{library}=warn").parse().ok());
+/// The filter without the log lines that may name people.
+fn without_personal_data(filter: EnvFilter) -> EnvFilter {
+    let directives = PERSONAL.iter().filter_map(|library| format!("{library}=warn").parse().ok());
     directives.fold(filter, EnvFilter::add_directive)
 }
 
-/// Starts the log on standard error. `RUST_LOG` wins over `default`, which has `tracing-subscriber`'s filter syntax; neither
-/// makes it name people.
+/// Starts the log on standard error. `RUST_LOG` wins over `default`; both have `tracing-subscriber`'s filter syntax. Neither
+/// makes the log name people.
 pub fn init_log(default: &str, format: LogFormat) {
-    let filter = discreet(EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(default)));
+    let filter = without_personal_data(EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(default)));
     let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
-    // A second call in the same process keeps the first log, which is what tests want.
+    // A second call in the same process keeps the first log. Tests rely on it.
     let _ = match format {
         LogFormat::Text => builder.with_ansi(std::io::stderr().is_terminal()).try_init(),
         LogFormat::Json => builder.json().try_init(),
@@ -64,12 +63,13 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// Registers the breakers' metrics and starts the SDK's exporter; the runtime is for every worker of this process.
+    /// Registers the breakers' metrics and starts the SDK's exporter. All workers of this process share the runtime.
     ///
     /// # Errors
     /// When the exporter finds no port, or the SDK refuses its options.
-    pub fn start(registry: &CircuitRegistry) -> Result<(Self, Runtime), Exit> {
-        let failed = |what: &str, error: &dyn std::fmt::Display| Exit::ours(format!("cannot start {what}: {error}"));
+    pub fn start(registry: &CircuitRegistry) -> Result<(Self, Runtime), CliError> {
+        let failed =
+            |what: &str, error: &dyn std::fmt::Display| CliError::failure(format!("cannot start {what}: {error}"));
         let ours = Registry::new();
         circuit_registry::prometheus::register(registry, &ours)
             .map_err(|error| failed("the breakers' metrics", &error))?;
@@ -90,7 +90,7 @@ impl Metrics {
     /// The page for Prometheus.
     ///
     /// # Errors
-    /// When either half cannot be read; half a page would look like metrics that went away.
+    /// When either half cannot be read. Half a page would look as if metrics had disappeared.
     pub async fn page(&self) -> Result<String, String> {
         let mut page = TextEncoder::new().encode_to_string(&self.ours.gather()).map_err(|error| error.to_string())?;
         page.push_str(&self.sdk_page().await?);
@@ -142,9 +142,9 @@ mod tests {
     }
 
     #[test]
-    fn whoever_asks_for_everything_is_told_nothing_personal() {
+    fn no_log_level_lets_personal_data_through() {
         let (mut reader, writer) = std::io::pipe().expect("a pipe");
-        let filter = discreet(EnvFilter::new("trace"));
+        let filter = without_personal_data(EnvFilter::new("trace"));
         let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(Arc::new(writer));
         tracing::subscriber::with_default(builder.finish(), || {
             tracing::debug!(target: "html5ever::tree_builder", "processing Jane Example");

@@ -1,5 +1,5 @@
-//! The command as a user types it, without any server: what is wrong is said, whose fault it is is in the exit code, and
-//! nothing ever looks like a crash.
+//! The command as a user types it, without a server. Errors name the cause, the exit code tells user mistakes from failures,
+//! and no error looks like a crash.
 
 use std::{
     fs,
@@ -10,7 +10,7 @@ use std::{
 
 fn osint(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_osint"));
-    // Nothing on this machine may answer in the place of what the test talks about.
+    // No server on this machine may answer by accident.
     command.args(arguments).env("TEMPORAL_ADDRESS", "127.0.0.1:1").env_remove("OSINT_CONFIG").env_remove("RUST_LOG");
     command.env("RUST_BACKTRACE", "1").current_dir(env!("CARGO_TARGET_TMPDIR")).stdin(Stdio::null());
     command
@@ -20,18 +20,18 @@ fn run(arguments: &[&str]) -> Output {
     osint(arguments).output().expect("the program runs")
 }
 
-/// Runs a command that must fail with `code` and say each of `words`.
+/// Runs a command that must fail with `code` and print each of `words`.
 fn fails(arguments: &[&str], code: i32, words: &[&str]) {
     check(&run(arguments), arguments, code, words);
 }
 
 fn check(output: &Output, arguments: &[&str], code: i32, words: &[&str]) {
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(code), "{arguments:?} said: {said}");
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(code), "{arguments:?} printed: {text}");
     for word in words {
-        assert!(said.contains(word), "{arguments:?} did not say {word:?}: {said}");
+        assert!(text.contains(word), "{arguments:?} did not say {word:?}: {text}");
     }
-    assert!(!said.contains("panicked") && !said.contains("stack backtrace"), "{arguments:?} crashed: {said}");
+    assert!(!text.contains("panicked") && !text.contains("stack backtrace"), "{arguments:?} crashed: {text}");
     assert!(output.stdout.is_empty(), "{arguments:?} printed a result all the same");
 }
 
@@ -42,7 +42,7 @@ fn file(name: &str, text: impl AsRef<[u8]>) -> PathBuf {
 }
 
 #[test]
-fn a_subject_that_cannot_be_right_is_the_users_mistake() {
+fn an_invalid_subject_is_the_users_mistake() {
     let investigate = |arguments: &[&str], words: &[&str]| fails(&[&["investigate"], arguments].concat(), 2, words);
     investigate(&["--country", "ZZ", "--id", "1"], &["ZZ", "such as NO"]);
     investigate(&["--country", "", "--id", "1"], &["country"]);
@@ -59,7 +59,7 @@ fn a_subject_that_cannot_be_right_is_the_users_mistake() {
 }
 
 #[test]
-fn no_server_is_not_the_users_mistake_and_the_message_says_how_to_get_one() {
+fn without_a_server_the_message_says_how_to_start_one() {
     for command in [
         &["investigate", "--country", "NO", "--id", "923609016"][..],
         &["worker"],
@@ -71,7 +71,7 @@ fn no_server_is_not_the_users_mistake_and_the_message_says_how_to_get_one() {
 }
 
 #[test]
-fn something_that_is_not_temporal_is_not_taken_for_it() {
+fn another_program_on_the_port_is_not_taken_for_temporal() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = listener.local_addr().expect("its address").to_string();
     std::thread::spawn(move || listener.incoming().for_each(drop));
@@ -79,14 +79,14 @@ fn something_that_is_not_temporal_is_not_taken_for_it() {
 }
 
 #[test]
-fn an_address_that_is_none_is_the_users_mistake() {
+fn a_malformed_address_is_the_users_mistake() {
     fails(&["worker", "--address", "nowhere:port"], 2, &["nowhere:port", "host:port"]);
     fails(&["worker", "--admin", "nowhere"], 2, &["--admin"]);
     fails(&["worker", "--store", "elsewhere"], 2, &["--store", "file:PATH", "redis://"]);
 }
 
 #[test]
-fn a_wrong_file_of_breakers_is_named_with_line_and_key() {
+fn an_error_in_a_breakers_file_names_line_and_key() {
     let broken = file("unknown-key.yaml", "services:\n  tavily:\n    fail_maximum: 3\n");
     let path = broken.to_str().expect("UTF-8");
     fails(&["check", path], 2, &["unknown-key.yaml:3:", "fail_maximum", "fail_max"]);
@@ -105,20 +105,20 @@ fn a_wrong_file_of_breakers_is_named_with_line_and_key() {
 }
 
 #[test]
-fn a_right_file_of_breakers_is_explained() {
+fn a_valid_breakers_file_is_explained() {
     let shipped = concat!(env!("CARGO_MANIFEST_DIR"), "/../breakers.yaml");
     let output = run(&["check", shipped]);
-    let said = String::from_utf8_lossy(&output.stdout);
+    let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success());
     for word in ["tavily", "3 failures in a row", "60s", "brightdata_social", "120s", "(any other)", "30s"] {
-        assert!(said.contains(word), "{word} is missing: {said}");
+        assert!(text.contains(word), "{word} is missing: {text}");
     }
 }
 
 #[test]
-fn a_fault_that_does_not_exist_is_the_users_mistake() {
+fn an_unknown_fault_is_the_users_mistake() {
     fails(&["demo", "--fault", "tavily"], 2, &["SOURCE=FAULT"]);
-    fails(&["demo", "--fault", "nobody=down"], 2, &["nobody", "tavily"]);
+    fails(&["demo", "--fault", "unknown=down"], 2, &["unknown", "tavily"]);
     fails(&["demo", "--fault", "tavily=melted"], 2, &["melted", "slow:DURATION"]);
     fails(&["dev", "--fault", "tavily=melted"], 2, &["melted", "slow:DURATION"]);
 }
@@ -143,13 +143,13 @@ fn a_missing_server_program_is_explained() {
 }
 
 #[test]
-fn the_help_teaches() {
+fn the_help_lists_every_command() {
     let output = run(&["--help"]);
-    let said = String::from_utf8_lossy(&output.stdout);
+    let text = String::from_utf8_lossy(&output.stdout);
     for word in ["demo", "dev", "worker", "investigate", "breakers", "sources", "check", "history", "Exit codes"] {
-        assert!(said.contains(word), "{word} is missing: {said}");
+        assert!(text.contains(word), "{word} is missing: {text}");
     }
-    assert!(!said.contains('\x1b'), "colours in a pipe");
+    assert!(!text.contains('\x1b'), "colours in a pipe");
 }
 
 #[test]
@@ -161,7 +161,7 @@ fn the_catalog_prints_for_people_and_for_programs() {
 }
 
 #[test]
-fn a_reader_that_goes_away_is_no_crash() {
+fn a_closed_pipe_is_no_crash() {
     for arguments in [&["sources"][..], &["investigate", "--country", "ZZ"]] {
         let mut child =
             osint(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program runs");

@@ -15,7 +15,7 @@ fn demo(arguments: &[&str]) -> Command {
     command
 }
 
-/// Processes whose parent or grandparent is `pid`, as `/proc` tells it.
+/// Processes whose parent or grandparent is `pid`, from `/proc`.
 fn descendants(pid: u32) -> Vec<u32> {
     let parent_of = |pid: u32| -> Option<u32> {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
@@ -28,7 +28,7 @@ fn descendants(pid: u32) -> Vec<u32> {
 }
 
 fn alive(pid: u32) -> bool {
-    // A zombie that nobody has reaped yet is gone for all purposes.
+    // A zombie counts as gone.
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit(')').next().and_then(|rest| rest.split_whitespace().next()).is_some_and(|state| state != "Z")
 }
@@ -44,11 +44,11 @@ fn wait_until_gone(processes: &[u32]) {
 }
 
 #[test]
-fn the_json_of_the_demo_is_the_report_of_the_outage_and_nothing_else() {
+fn the_demos_json_is_only_the_report_of_the_outage() {
     let output = demo(&["--json"]).output().expect("the program runs");
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{said}");
-    assert!(said.contains("ratio"), "{said}");
+    let log = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{log}");
+    assert!(log.contains("ratio"), "{log}");
     let document: Value = serde_json::from_slice(&output.stdout).expect("one JSON document");
     assert_eq!(document["status"], "partial");
     assert_eq!(document["subject"]["id"], "923609016");
@@ -66,18 +66,18 @@ fn the_json_of_the_demo_is_the_report_of_the_outage_and_nothing_else() {
 }
 
 #[test]
-fn however_the_demo_ends_it_leaves_no_process_behind() {
+fn the_demo_leaves_no_process_behind_after_any_signal() {
     for signal in ["INT", "TERM", "KILL"] {
         let mut child = demo(&[]).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("the program runs");
-        let mut said = BufReader::new(child.stderr.take().expect("a pipe")).lines();
+        let mut log = BufReader::new(child.stderr.take().expect("a pipe")).lines();
         // The first finding shows that the server, the sources and the worker are all there.
-        let up = said.by_ref().map_while(Result::ok).any(|line| line.contains("complete"));
-        assert!(up, "the demo did not get going");
+        let up = log.by_ref().map_while(Result::ok).any(|line| line.contains("complete"));
+        assert!(up, "the demo did not start");
         let processes = descendants(child.id());
         assert!(!processes.is_empty(), "the server is a descendant of the demo");
         let kill = Command::new("kill").args([&format!("-{signal}"), &child.id().to_string()]).status();
         assert!(kill.expect("kill runs").success());
-        drop(said);
+        drop(log);
         let code = child.wait().expect("an exit code").code();
         assert_eq!(code, (signal != "KILL").then_some(130), "ended by {signal}");
         wait_until_gone(&processes);

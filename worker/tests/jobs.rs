@@ -1,4 +1,4 @@
-//! A worker that is killed in the middle of what is billed: nothing is charged twice. Needs the `temporal` program.
+//! Kills a worker during a billed call: nothing is charged twice. Needs the `temporal` program.
 
 use std::{
     process::{Child, Command, Stdio},
@@ -6,7 +6,12 @@ use std::{
 };
 
 use osint_activities::model::{Finding, Status, Subject};
-use osint_worker::{devserver::DevServerOptions, exit::Exit, report::Report, stack::Stack, starter::Investigation};
+use osint_worker::{
+    dev::{DevStack, server::DevServerOptions},
+    error::CliError,
+    report::Report,
+    temporal::starter::Investigation,
+};
 use temporalio_client::{Client, NamespacedClient, tonic::IntoRequest};
 use temporalio_common::protos::temporal::api::{
     common::v1::WorkflowExecution, workflowservice::v1::DescribeWorkflowExecutionRequest,
@@ -19,7 +24,7 @@ const QUEUE: &str = "killed";
 struct Worker(Child);
 
 impl Worker {
-    fn start(stack: &Stack) -> Self {
+    fn start(stack: &DevStack) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_osint"));
         command.args(["worker", "--admin", "127.0.0.1:0", "--store", "memory", "--task-queue", QUEUE]);
         command.args(["--address", &stack.server.address()]).env_remove("RUST_LOG").env_remove("OSINT_CONFIG");
@@ -30,14 +35,14 @@ impl Worker {
 }
 
 impl Drop for Worker {
-    /// With SIGKILL: it has no time to say anything to anybody.
+    /// Sends SIGKILL: the worker cannot report anything any more.
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
-/// What the attempts at an operation have left with the server.
+/// The heartbeat details of an operation's attempts on the server.
 async fn trace(client: &Client, id: &str, operation: &str) -> String {
     let request = DescribeWorkflowExecutionRequest {
         namespace: client.namespace(),
@@ -55,14 +60,15 @@ fn of<'a>(report: &'a Report, source: &str) -> &'a Finding {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_worker_killed_in_the_middle_of_a_billed_call_is_not_billed_twice() -> Result<(), Exit> {
-    let stack = Stack::start(DevServerOptions::default(), &[]).await?;
+async fn a_call_is_billed_once_when_its_worker_is_killed() -> Result<(), CliError> {
+    let stack = DevStack::start(DevServerOptions::default(), &[]).await?;
     let client = stack.server.client().await?;
-    stack.simulator.set_fault("brightdata_enrichment", "hang@progress").await.map_err(Exit::ours)?;
-    stack.simulator.set_fault("tavily", "hang").await.map_err(Exit::ours)?;
+    stack.simulator.set_fault("brightdata_enrichment", "hang@progress").await.map_err(CliError::failure)?;
+    stack.simulator.set_fault("tavily", "hang").await.map_err(CliError::failure)?;
 
     let first = Worker::start(&stack);
-    let subject = Subject { name: Some("Equinor ASA".to_owned()), ..Subject::new("NO".parse().map_err(Exit::user)?) };
+    let subject =
+        Subject { name: Some("Equinor ASA".to_owned()), ..Subject::new("NO".parse().map_err(CliError::user)?) };
     let investigation = Investigation::start(&client, QUEUE, subject).await?;
     let limit = Instant::now() + Duration::from_secs(60);
     loop {
@@ -75,7 +81,7 @@ async fn a_worker_killed_in_the_middle_of_a_billed_call_is_not_billed_twice() ->
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     drop(first);
-    stack.simulator.clear_all().await.map_err(Exit::ours)?;
+    stack.simulator.clear_all().await.map_err(CliError::failure)?;
 
     let _second = Worker::start(&stack);
     let report = investigation.report().await?;
@@ -85,7 +91,7 @@ async fn a_worker_killed_in_the_middle_of_a_billed_call_is_not_billed_twice() ->
     assert_eq!((given_up.status, given_up.attempts), (Status::Degraded, 2), "{given_up:?}");
     assert!(given_up.reason.as_deref().is_some_and(|reason| reason.contains("charged")), "{given_up:?}");
     for (source, billed) in [("brightdata_enrichment", "trigger"), ("tavily", "search")] {
-        let calls = stack.simulator.calls(source).map_err(Exit::ours)?;
+        let calls = stack.simulator.calls(source).map_err(CliError::failure)?;
         assert_eq!(calls.operations.get(billed), Some(&1), "{source}: {calls:?}");
     }
     stack.stop().await;

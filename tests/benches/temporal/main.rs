@@ -1,9 +1,8 @@
 //! What the Temporal layer costs a worker, measured on a real server. `make temporal-numbers`; with `ARGS=pairs`, `rejection` or
 //! `soak`, one part alone.
 //!
-//! Everything runs on one machine and in one process, but for the server: figures are of the whole, and say more about the
-//! machine than about us. What counts are the pairs (the same work with and without), the distance between two points of
-//! one worker, and what grows.
+//! Everything except the server runs in one process on one machine, so absolute figures depend on the machine. Compare the
+//! pairs (the same work with and without the interceptors), the time between two points of one worker, and the growth.
 
 #![allow(missing_docs, unreachable_pub, reason = "a program of its own")]
 
@@ -13,7 +12,7 @@ mod soak;
 
 use std::fs;
 
-use osint_worker::devserver::{DevServer, DevServerOptions};
+use osint_worker::dev::server::{DevServer, DevServerOptions};
 
 /// One figure and what was promised.
 pub struct Figure {

@@ -1,23 +1,21 @@
 //! Investigations per second with the interceptors and without, in pairs.
 //!
-//! Both workers live through the whole measurement, each on a queue of its own, so that a slow moment hits both; which of the
-//! two begins a pair changes from pair to pair. Inside the activities the calls are guarded in either case: what differs is
-//! what the interceptors add.
+//! Both workers run during the whole measurement, each on its own queue, so a slow moment affects both. The worker that begins
+//! alternates from pair to pair. Both guard the calls inside the activities; only the interceptors differ.
 //!
-//! Time on the wall is what was promised, and on a machine that does other things it says little. So the time that this
-//! process spent on processors is measured beside it: a worker that needs a hundredth more of that does a hundredth less.
+//! The promise is about wall time, which other programs on the machine disturb. So the processor time of this process is
+//! measured too: a worker that needs 1 % more processor time does 1 % less work.
 
 use std::fs;
 
 use circuit_registry::{BreakersConfig, CircuitRegistry, temporal::CircuitInterceptor};
 use futures::future::try_join_all;
-use osint_tests::{lab::equinor, worker::while_running};
+use osint_tests::{test_env::equinor, worker::while_running};
 use osint_worker::{
-    devserver::DevServerOptions,
+    dev::{DevStack, server::DevServerOptions},
     run::workflow_interceptor,
-    stack::Stack,
-    starter::Investigation,
-    workflow::{Desk, InvestigationWorkflow},
+    temporal::starter::Investigation,
+    workflow::{InvestigationWorkflow, PlanningActivities},
 };
 use temporalio_client::Client;
 use temporalio_sdk::{Runtime, Worker, WorkerOptions};
@@ -31,11 +29,11 @@ const LEAST: f64 = 0.97;
 
 const QUEUES: [&str; 2] = ["without", "with"];
 
-fn worker(runtime: &Runtime, stack: &Stack, client: &Client, queue: &str) -> anyhow::Result<Worker> {
+fn worker(runtime: &Runtime, stack: &DevStack, client: &Client, queue: &str) -> anyhow::Result<Worker> {
     let registry = CircuitRegistry::new(BreakersConfig::default());
     let options = WorkerOptions::new(queue)
         .register_activities(stack.activities(&registry)?)
-        .register_activities(Desk::new(registry.clone()))
+        .register_activities(PlanningActivities::new(registry.clone()))
         .register_workflow::<InvestigationWorkflow>()?;
     let options = if queue == "with" {
         let mut options = options.activity_inbound_interceptor(CircuitInterceptor::new(registry)).build();
@@ -88,7 +86,7 @@ async fn rounds(client: &Client) -> anyhow::Result<Vec<[Spent; 2]>> {
 }
 
 pub async fn measure() -> anyhow::Result<Vec<Figure>> {
-    let stack = Stack::start(DevServerOptions::default(), &[]).await?;
+    let stack = DevStack::start(DevServerOptions::default(), &[]).await?;
     let client = stack.server.client().await?;
     let runtime = Runtime::from_current_tokio(Default::default())?;
     let (without, with) =

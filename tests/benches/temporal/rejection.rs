@@ -5,7 +5,7 @@
 
 use std::{collections::HashMap, net::SocketAddr, sync::Arc, time::Duration};
 
-use osint_tests::crowd::{Size, fan_out, with_worker};
+use osint_tests::load::{Size, fan_out, with_worker};
 use temporalio_client::Client;
 use temporalio_common::telemetry::{
     HistogramBucketOverrides, PrometheusExporterOptions, TelemetryOptions, metrics::CoreMeter,

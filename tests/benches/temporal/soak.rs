@@ -1,12 +1,12 @@
-//! A hundred thousand activities in one worker, and what its memory does meanwhile.
+//! The memory of one worker over a hundred thousand activities.
 //!
-//! SDK 1.1.1 keeps about 245 bytes of every activity for good: the token of the task and a handle to cancel it, which it
-//! never forgets. That much is taken off. What is left must be flat: a line through the rounds rises by less than a tenth of
-//! that. The server is another process and not counted.
+//! SDK 1.1.1 keeps about 245 bytes of every activity until the worker ends: the token of the task and a handle to cancel it.
+//! They are subtracted. The rest must be flat: the slope of a line through the rounds is less than a tenth of them. The server
+//! is another process and not counted.
 
 use std::fs;
 
-use osint_tests::crowd::{Size, fan_out, with_worker};
+use osint_tests::load::{Size, fan_out, with_worker};
 use temporalio_client::Client;
 use temporalio_sdk::Runtime;
 

@@ -1,4 +1,4 @@
-//! `osint check`: whether a file of breakers is right, and where it is not.
+//! `osint check`: checks a file of breakers and shows its thresholds.
 
 use std::{collections::BTreeSet, io::stdout, path::PathBuf};
 
@@ -10,7 +10,7 @@ use clap::Args;
 use osint_activities::catalog::sources;
 
 use crate::{
-    exit::Exit,
+    error::CliError,
     report::{Paint, Table},
 };
 
@@ -24,9 +24,9 @@ pub(super) struct Check {
 
 impl Check {
     /// Reads the file and prints the thresholds that it means.
-    pub(super) fn run(self) -> Result<(), Exit> {
+    pub(super) fn run(self) -> Result<(), CliError> {
         let config = BreakersConfig::load(&self.file)
-            .map_err(|error| Exit::user(error).hint("correct it and run `osint check` again"))?;
+            .map_err(|error| CliError::user(error).hint("correct it and run `osint check` again"))?;
         let configured: BTreeSet<&str> = config.service_names().collect();
         let mut table = Table::new(&["SERVICE", "OPENS AFTER", "FOR", "AND"]);
         for service in &configured {
@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn thresholds_are_told_in_words() {
+    fn thresholds_are_shown_in_words() {
         let yaml = "defaults: { fail_max: 5, reset_timeout: 30s }\nservices:\n  bureau:\n    \
             window: { calls: 100, minimum_calls: 20, failure_rate: 50%, slow_call: 2s, slow_rate: 60% }\n    \
             half_open: { permits: 10 }\n    timeout: 2500ms\n    bulkhead: { max_concurrent: 40 }\n";

@@ -1,4 +1,4 @@
-//! `osint demo`: what a source that is down costs an investigation. Everything it needs it starts itself, and ends itself.
+//! `osint demo`: what a source that is down costs an investigation. It starts all it needs, and ends it.
 
 use std::{collections::BTreeSet, io::stderr, slice, time::Duration};
 
@@ -10,24 +10,22 @@ use tokio::time::{Instant, sleep};
 
 use super::say;
 use crate::{
-    codec::Codec,
-    devserver::DevServerOptions,
-    exit::Exit,
+    dev::{DevStack, FaultArg, server::DevServerOptions},
+    error::CliError,
     report::{Paint, Report, step},
-    run::{Settings, TASK_QUEUE, run_until, told_to_end},
-    stack::{FaultArg, Stack},
-    starter::Investigation,
+    run::{Settings, TASK_QUEUE, run_until, shutdown_signal},
+    temporal::{codec::Codec, starter::Investigation},
     workflow::plan,
 };
 
-/// Runs of each kind that are timed. The fastest is reported: whatever else the machine does only ever makes one slower.
+/// Timed runs of each kind. The fastest is reported, because other load can only make a run slower.
 const TIMED: usize = 3;
 
-/// Runs that a breaker may take to open. A question has three attempts, so five is one for each failure of `fail_max: 5`
-/// even if something else ends its attempts early.
+/// Runs that a breaker may take to open. A question has three attempts, but they may end early. Five runs give at least one
+/// failure each for `fail_max: 5`.
 const UNTIL_OPEN: usize = 5;
 
-/// Before each run. Some sources may be asked once a second; runs without a pause would time that limit and nothing else.
+/// Pause before each run. Some sources allow one request a second; without a pause, the runs would measure that limit.
 const PAUSE: Duration = Duration::from_millis(1_050);
 
 /// How much longer an investigation may take while a source is down, once its breaker is open.
@@ -36,8 +34,7 @@ const ALLOWED: f64 = 1.2;
 /// Arguments of `osint demo`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Needs no Temporal server, no accounts and no internet: a dev server, simulated sources and a worker run for as long as the
-demo does. Progress goes to standard error, the result to standard output.")]
+Needs no Temporal server, no accounts and no internet: the demo runs its own dev server, simulated sources and worker. Progress goes to standard error, the result to standard output.")]
 pub(super) struct Demo {
     /// Print only the report of the run with the source down, as one JSON document
     #[arg(long)]
@@ -47,7 +44,7 @@ pub(super) struct Demo {
     fault: FaultArg,
 }
 
-/// What the demo found out.
+/// What the demo measured.
 struct Outcome {
     healthy: Duration,
     outage: Duration,
@@ -56,14 +53,14 @@ struct Outcome {
 
 impl Demo {
     /// Runs the demo from start to end.
-    pub(super) async fn run(self, breakers: BreakersConfig) -> Result<(), Exit> {
+    pub(super) async fn run(self, breakers: BreakersConfig) -> Result<(), CliError> {
         let began = Instant::now();
         let breaker = self.breaker()?;
         say(format_args!("starting a Temporal server, simulated sources and a worker …"));
         let server = DevServerOptions { converter: Codec::from_env()?.converter(), ..DevServerOptions::default() };
         let stack = tokio::select! {
-            stack = Stack::start(server, slice::from_ref(&self.fault)) => stack?,
-            signal = told_to_end() => return signal.and(Err(Exit::interrupted())),
+            stack = DevStack::start(server, slice::from_ref(&self.fault)) => stack?,
+            signal = shutdown_signal() => return signal.and(Err(CliError::interrupted())),
         };
         let outcome = self.investigate(&stack, &breaker, breakers).await;
         stack.stop().await;
@@ -79,26 +76,31 @@ impl Demo {
         Ok(())
     }
 
-    /// The breaker of the source that goes down, which must be one that is asked about the company of the demo.
-    fn breaker(&self) -> Result<String, Exit> {
+    /// The breaker of the source that goes down. The demo must ask this source about its company.
+    fn breaker(&self) -> Result<String, CliError> {
         let questions = plan(equinor(), catalog::operations()).questions;
         let asked = questions.iter().find(|question| question.source == self.fault.source);
         asked.map(|question| question.breaker.clone()).ok_or_else(|| {
             let names: BTreeSet<_> = questions.into_iter().map(|question| question.source).collect();
             let names = names.into_iter().collect::<Vec<_>>().join(", ");
-            Exit::user(format!("no source '{}' is asked about the company of the demo", self.fault.source))
+            CliError::user(format!("no source '{}' is asked about the company of the demo", self.fault.source))
                 .hint(format!("one of {names}"))
         })
     }
 
-    async fn investigate(&self, stack: &Stack, breaker: &str, breakers: BreakersConfig) -> Result<Outcome, Exit> {
+    async fn investigate(
+        &self,
+        stack: &DevStack,
+        breaker: &str,
+        breakers: BreakersConfig,
+    ) -> Result<Outcome, CliError> {
         let registry = CircuitRegistry::new(breakers);
         let activities = stack.activities(&registry)?;
         let client = stack.server.client().await?;
         let script = async |_admin| {
             tokio::select! {
                 outcome = self.script(stack, breaker, &client, &registry) => outcome,
-                signal = told_to_end() => signal.and(Err(Exit::interrupted())),
+                signal = shutdown_signal() => signal.and(Err(CliError::interrupted())),
             }
         };
         run_until(client.clone(), registry.clone(), activities, Settings::default(), script).await
@@ -106,23 +108,23 @@ impl Demo {
 
     async fn script(
         &self,
-        stack: &Stack,
+        stack: &DevStack,
         breaker: &str,
         client: &Client,
         registry: &CircuitRegistry,
-    ) -> Result<Outcome, Exit> {
+    ) -> Result<Outcome, CliError> {
         let paint = Paint::of(&stderr());
         let FaultArg { source, fault } = &self.fault;
         let subject = equinor();
 
-        // It was set at the start only to be refused early if there were no such fault.
-        stack.simulator.clear(source).await.map_err(Exit::ours)?;
+        // The start set the fault only to check that it exists.
+        stack.simulator.clear(source).await.map_err(CliError::failure)?;
         say(format_args!("\n{}", paint.bold("1  every source is healthy")));
         follow(client, &subject, paint).await?;
         let healthy = timed(client, &subject).await?;
 
         say(format_args!("\n{}", paint.bold(&format!("2  {source} is {fault}: until its breaker opens"))));
-        stack.simulator.set_fault(source, fault).await.map_err(Exit::user)?;
+        stack.simulator.set_fault(source, fault).await.map_err(CliError::user)?;
         let open =
             || registry.views().iter().any(|view| part_of(&view.service, breaker) && view.state != State::Closed);
         for _ in 0..UNTIL_OPEN {
@@ -138,7 +140,7 @@ impl Demo {
             ));
         }
 
-        say(format_args!("\n{}", paint.bold(&format!("3  {source} is {fault}, and its breaker knows"))));
+        say(format_args!("\n{}", paint.bold(&format!("3  {source} is {fault}, and its breaker is open"))));
         let outage = timed(client, &subject).await?;
         let report = follow(client, &subject, paint).await?;
         Ok(Outcome { healthy, outage, report })
@@ -150,7 +152,7 @@ fn part_of(service: &str, breaker: &str) -> bool {
     service.split_once(':').map_or(service, |(whole, _)| whole) == breaker
 }
 
-/// A large listed company: public facts, and every kind of source has something to say about it.
+/// A large listed company. Its facts are public, and every kind of source has an answer.
 fn equinor() -> Subject {
     Subject {
         id: Some("923609016".to_owned()),
@@ -161,14 +163,14 @@ fn equinor() -> Subject {
 }
 
 /// One investigation with its progress.
-async fn follow(client: &Client, subject: &Subject, paint: Paint) -> Result<Report, Exit> {
+async fn follow(client: &Client, subject: &Subject, paint: Paint) -> Result<Report, CliError> {
     sleep(PAUSE).await;
     let investigation = Investigation::start(client, TASK_QUEUE, subject.clone()).await?;
     investigation.follow(|each| say(format_args!("{}", step(each, paint)))).await
 }
 
-/// The time of the fastest of some investigations, without the queries that progress takes.
-async fn timed(client: &Client, subject: &Subject) -> Result<Duration, Exit> {
+/// The time of the fastest of several investigations, without progress queries.
+async fn timed(client: &Client, subject: &Subject) -> Result<Duration, CliError> {
     let mut fastest = Duration::MAX;
     for _ in 0..TIMED {
         sleep(PAUSE).await;

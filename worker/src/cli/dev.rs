@@ -1,4 +1,4 @@
-//! `osint dev`: everything on this machine, until Ctrl-C.
+//! `osint dev`: a server, simulated sources and a worker, until Ctrl-C.
 
 use std::net::SocketAddr;
 
@@ -7,11 +7,10 @@ use clap::Args;
 
 use super::{Thresholds, say};
 use crate::{
-    codec::Codec,
-    devserver::DevServerOptions,
-    exit::Exit,
-    run::{Settings, run_until, told_to_end},
-    stack::{FaultArg, Stack},
+    dev::{DevStack, FaultArg, server::DevServerOptions},
+    error::CliError,
+    run::{Settings, run_until, shutdown_signal},
+    temporal::codec::Codec,
 };
 
 /// Arguments of `osint dev`.
@@ -39,19 +38,19 @@ pub(super) struct Dev {
 
 impl Dev {
     /// Runs the whole stack until a signal ends it.
-    pub(super) async fn run(self, thresholds: Thresholds) -> Result<(), Exit> {
+    pub(super) async fn run(self, thresholds: Thresholds) -> Result<(), CliError> {
         let (port, ui_port, converter) = (Some(self.port), Some(self.ui_port), Codec::from_env()?.converter());
         let options = DevServerOptions { port, ui_port, converter, ..DevServerOptions::default() };
         let stack = tokio::select! {
-            stack = Stack::start(options, &self.faults) => stack?,
-            signal = told_to_end() => return signal.and(Err(Exit::interrupted())),
+            stack = DevStack::start(options, &self.faults) => stack?,
+            signal = shutdown_signal() => return signal.and(Err(CliError::interrupted())),
         };
         let done = self.serve(&stack, thresholds).await;
         stack.stop().await;
         done
     }
 
-    async fn serve(&self, stack: &Stack, thresholds: Thresholds) -> Result<(), Exit> {
+    async fn serve(&self, stack: &DevStack, thresholds: Thresholds) -> Result<(), CliError> {
         let registry = CircuitRegistry::new(thresholds.config);
         let activities = stack.activities(&registry)?;
         let settings = Settings { admin: Some(self.admin), thresholds: thresholds.file, ..Settings::default() };
@@ -64,8 +63,8 @@ impl Dev {
             for FaultArg { source, fault } in &self.faults {
                 say(format_args!("fault       {source}: {fault}"));
             }
-            say(format_args!("Ctrl-C ends all of it."));
-            told_to_end().await
+            say(format_args!("Ctrl-C ends everything."));
+            shutdown_signal().await
         })
         .await
     }

@@ -1,7 +1,7 @@
-//! `osint worker --print-config`: what the worker would run with, and where each value comes from.
+//! `osint worker --print-config`: the worker's settings, and where each value comes from.
 //!
-//! The list is read off the command line's own definition, so that no setting can be missing from it. What may hold a secret
-//! is shown without it: of the store its kind and place, of keys their ids, of other credentials that they are set.
+//! The list comes from the definition of the command line, so no setting is missing. Secrets are left out: a store is shown as
+//! its kind and place, a key as its id, another credential as "set".
 
 use std::{env, path::Path};
 
@@ -14,18 +14,20 @@ use osint_activities::{catalog, spec::Settings};
 use serde::Serialize;
 
 use crate::{
-    codec::Codec,
-    connect::{Target, options},
-    exit::Exit,
+    error::CliError,
+    temporal::{
+        codec::{self, Codec},
+        connect::{Target, options},
+    },
 };
 
 /// What replaces a secret.
 const HIDDEN: &str = "***";
 
-/// The flags that ask for this page, rather than being on it.
+/// Flags that control this page. They are not listed on it.
 const ABOUT_THE_PAGE: [&str; 5] = ["print_config", "json", "help", "version", "verbose"];
 
-/// The Temporal connection's own rows say more than these flags.
+/// Flags that the rows of the Temporal connection show in more detail.
 const TEMPORAL: [&str; 2] = ["address", "namespace"];
 
 /// One setting of the command line.
@@ -69,7 +71,7 @@ pub(super) fn given(command: &Command, matches: &ArgMatches, sub: &str) -> Vec<G
         .collect()
 }
 
-/// A store's setting without user, password, and whatever options it has.
+/// A store's setting without user, password and options. Only the option `prefix` is shown.
 fn without_secrets(store: &str) -> String {
     let Some((scheme, rest)) = store.split_once("://") else { return store.to_owned() };
     let (rest, options) = rest.split_once('?').map_or((rest, None), |(rest, options)| (rest, Some(options)));
@@ -83,8 +85,7 @@ fn without_secrets(store: &str) -> String {
     }
 }
 
-/// Adds to the error for a value that came from a variable which variable that was: the flag alone would be a riddle to
-/// somebody who gave no flag.
+/// Adds the name of the environment variable to the error if the value came from one. The user may not know the flag.
 pub(super) fn name_variable(mut error: clap::Error, command: &Command) -> clap::Error {
     let Some(ContextValue::String(flag)) = error.get(ContextKind::InvalidArg) else { return error };
     let flag = flag.split([' ', '=']).next().unwrap_or_default().trim_start_matches("--").to_owned();
@@ -102,7 +103,7 @@ pub(super) fn name_variable(mut error: clap::Error, command: &Command) -> clap::
     error
 }
 
-/// Everything.
+/// All settings.
 #[derive(Debug, Serialize)]
 pub(super) struct Effective {
     settings: Vec<Given>,
@@ -111,11 +112,11 @@ pub(super) struct Effective {
     sources: Vec<Given>,
 }
 
-/// Puts together what the worker would run with.
+/// Collects the worker's settings.
 ///
 /// # Errors
-/// When something of it cannot be used.
-pub(super) fn effective(given: &[Given], target: &Target, breakers: Option<&Path>) -> Result<Effective, Exit> {
+/// When a setting cannot be used.
+pub(super) fn effective(given: &[Given], target: &Target, breakers: Option<&Path>) -> Result<Effective, CliError> {
     let mut settings = given.to_vec();
     if let Some(config) = settings.iter_mut().find(|setting| setting.name == "config" && setting.value.is_none()) {
         *config = match breakers {
@@ -124,7 +125,7 @@ pub(super) fn effective(given: &[Given], target: &Target, breakers: Option<&Path
         };
     }
     let codec: Vec<_> = Codec::from_env()?.ids().map(str::to_owned).collect();
-    let from = [crate::codec::KEYS, crate::codec::KEYS_FILE].into_iter().find(|name| is_set(name));
+    let from = [codec::KEYS, codec::KEYS_FILE].into_iter().find(|name| is_set(name));
     let ids = (!codec.is_empty()).then(|| codec.join(", "));
     let codec = vec![Given::new("key_ids", ids, from.unwrap_or("not set: nothing is encrypted"))];
     Ok(Effective { settings, temporal: temporal(target)?, codec, sources: sources()? })
@@ -134,7 +135,7 @@ fn is_set(name: &str) -> bool {
     env::var_os(name).is_some_and(|value| !value.is_empty())
 }
 
-fn temporal(target: &Target) -> Result<Vec<Given>, Exit> {
+fn temporal(target: &Target) -> Result<Vec<Given>, CliError> {
     let (connection, client) = options(target)?;
     let mut address = connection.target.clone();
     // Neither fails for an address that has a host, and one without a host has been refused.
@@ -169,9 +170,9 @@ fn temporal(target: &Target) -> Result<Vec<Given>, Exit> {
     ])
 }
 
-/// Where each source is, if it was pointed elsewhere, and which of its credentials are set.
-fn sources() -> Result<Vec<Given>, Exit> {
-    let settings = Settings::from_env().map_err(Exit::user)?;
+/// The base addresses that were replaced, and the credentials that are set.
+fn sources() -> Result<Vec<Given>, CliError> {
+    let settings = Settings::from_env().map_err(CliError::user)?;
     let mut rows = Vec::new();
     for source in catalog::sources() {
         for base in [&source.base].into_iter().filter(|base| is_set(base.env)) {
@@ -185,14 +186,14 @@ fn sources() -> Result<Vec<Given>, Exit> {
     Ok(rows)
 }
 
-/// An address without what may identify us there.
+/// An address without user, password, path and query, which may hold secrets.
 fn origin(address: &str) -> String {
     reqwest::Url::parse(address).map_or_else(|_| HIDDEN.to_owned(), |url| url.origin().ascii_serialization())
 }
 
 impl Effective {
     /// Prints it, for programs or for people.
-    pub(super) fn print(&self, json: bool) -> Result<(), Exit> {
+    pub(super) fn print(&self, json: bool) -> Result<(), CliError> {
         if json { super::print_json(self) } else { super::print(&self.text()) }
     }
 

@@ -1,14 +1,16 @@
-//! `osint history`: what happened in a workflow, as a file that a replay test reads.
+//! `osint history`: exports a workflow's history to a file that a replay test reads.
 
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
 use crate::{
-    codec::Codec,
-    connect::{Target, connect},
-    exit::Exit,
-    history::export,
+    error::CliError,
+    temporal::{
+        codec::Codec,
+        connect::{Target, connect},
+        history::export,
+    },
 };
 
 /// Subcommands of `osint history`.
@@ -21,9 +23,9 @@ pub(super) enum History {
 /// Arguments of `osint history export`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The JSON is the Rust SDK's own dialect; `temporal workflow show -o json` writes another, which its replayer does not read.
-What is encrypted on the server stays encrypted in the file: replaying it takes the key. With --decrypt the file says whom the
-investigation was about.")]
+The JSON has the Rust SDK's own form. Its replayer does not read the output of `temporal workflow show -o json`.
+Payloads that are encrypted on the server stay encrypted in the file; a replay then needs the key. With --decrypt the file
+shows the company that the investigation was about.")]
 pub(super) struct Export {
     /// Id of the workflow
     workflow_id: String,
@@ -42,7 +44,7 @@ pub(super) struct Export {
 
 impl History {
     /// Fetches and writes the history.
-    pub(super) async fn run(self) -> Result<(), Exit> {
+    pub(super) async fn run(self) -> Result<(), CliError> {
         let Self::Export(Export { workflow_id, run_id, output, decrypt, target }) = self;
         let keys = if decrypt { Some(Codec::from_env()?) } else { None };
         let client = connect(&target).await?;
@@ -50,6 +52,6 @@ impl History {
         let Some(file) = output else {
             return super::print(&String::from_utf8_lossy(&json));
         };
-        std::fs::write(&file, json).map_err(|error| Exit::user(format!("cannot write {}: {error}", file.display())))
+        std::fs::write(&file, json).map_err(|error| CliError::user(format!("cannot write {}: {error}", file.display())))
     }
 }

@@ -10,12 +10,14 @@ use osint_activities::{
 
 use super::say;
 use crate::{
-    connect::{Target, connect},
-    exit::Exit,
-    report::{Paint, step},
+    error::CliError,
+    report::{Paint, step, warnings},
     run::TASK_QUEUE,
-    starter::{Investigation, require_worker},
-    workflow::{admit, warnings},
+    temporal::{
+        connect::{Target, connect},
+        starter::{Investigation, require_worker},
+    },
+    workflow::admit,
 };
 
 /// Arguments of `osint investigate`.
@@ -39,7 +41,7 @@ pub(super) struct Investigate {
     target: Target,
 }
 
-/// Whom an investigation is about.
+/// The company that an investigation is about.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Subject")]
 pub(super) struct SubjectArgs {
@@ -67,21 +69,21 @@ pub(super) struct SubjectArgs {
     /// Person who acts for the company; may be given several times
     #[arg(long = "person", value_name = "NAME")]
     persons: Vec<String>,
-    /// Query about a number even though its check digits are wrong, if the register that issues such numbers is asked
+    /// Accept a number with wrong check digits, if the investigation asks the register that issues such numbers
     #[arg(long)]
     as_written: bool,
 }
 
 impl SubjectArgs {
     /// The subject in the form in which sources are asked about it.
-    fn subject(self) -> Result<Subject, Exit> {
-        let country = self.country.parse().map_err(Exit::user)?;
+    fn subject(self) -> Result<Subject, CliError> {
+        let country = self.country.parse().map_err(CliError::user)?;
         let Self { id, name, lei, vat, postal_address: address, website, persons, as_written, .. } = self;
         let subject = Subject { id, name, lei, vat, address, website, persons, as_written, ..Subject::new(country) };
         let subject = admit(subject).map_err(|error| {
             let mistyped = matches!(error, SubjectError::Identifier(IdentifierError::Checksum { .. }));
             let insist = if mistyped && !as_written { "; if the number is right, add --as-written" } else { "" };
-            Exit::user(error).hint(format!("see `osint investigate --help` for what to give{insist}"))
+            CliError::user(error).hint(format!("see `osint investigate --help` for what to give{insist}"))
         })?;
         warnings(&subject).iter().for_each(|warning| say(format_args!("warning: {warning}")));
         Ok(subject)
@@ -90,7 +92,7 @@ impl SubjectArgs {
 
 impl Investigate {
     /// Starts an investigation, shows its progress and prints its report.
-    pub(super) async fn run(self) -> Result<(), Exit> {
+    pub(super) async fn run(self) -> Result<(), CliError> {
         let subject = self.subject.subject()?;
         let client = connect(&self.target).await?;
         require_worker(&client, &self.task_queue).await?;

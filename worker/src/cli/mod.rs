@@ -1,4 +1,4 @@
-//! The command `osint`: one file per subcommand, each a list of arguments and a function that does it.
+//! The command `osint`. Each subcommand has a file with its arguments and the function that runs it.
 
 mod breakers;
 mod check;
@@ -19,30 +19,30 @@ use circuit_registry::BreakersConfig;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::{
-    exit::Exit,
+    error::CliError,
     report::{Paint, Report, page},
     telemetry::{LogFormat, init_log},
 };
 
-/// The thresholds that this program was shipped with.
+/// The thresholds that are built into this program.
 const SHIPPED: &str = include_str!("../../../breakers.yaml");
 
-/// Where breakers are looked for when no file is named.
+/// The file that is read when none is named.
 const DEFAULT_FILE: &str = "breakers.yaml";
 
 /// Investigate companies across many registers, and keep going when some of them are down.
 ///
-/// Every question to every source is a Temporal activity behind a circuit breaker. A source that is down costs its own
-/// finding and nothing else: the report says what is missing and what that means.
+/// Every question to every source is a Temporal activity behind a circuit breaker. If a source is down, only its own
+/// finding is missing: the report says what is missing and what that means.
 #[derive(Debug, Parser)]
 #[command(name = "osint", version, propagate_version = true, arg_required_else_help = true)]
 #[command(after_help = "\
 Try it without anything else running:
-  osint demo                                    one source goes down; watch the report survive it
+  osint demo                                    one source goes down; the report is still made
   osint dev --fault tavily=down                 server, simulated sources and worker, until Ctrl-C
-  osint investigate --country NO --id 923609016 then, in another terminal
+  osint investigate --country NO --id 923609016 after that, in another terminal
 
-Exit codes: 0 done, 1 our fault or the environment's, 2 something for you to correct, 130 interrupted.")]
+Exit codes: 0 done, 1 a failure of the program or its environment, 2 your input needs a correction, 130 interrupted.")]
 pub struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -63,17 +63,17 @@ enum Command {
     Demo(demo::Demo),
     /// Run a Temporal server, simulated sources and a worker until Ctrl-C
     Dev(dev::Dev),
-    /// Run a worker until it is told to end
+    /// Run a worker until SIGTERM or Ctrl-C
     Worker(worker::WorkerCommand),
     /// Investigate a company and print the report
     Investigate(investigate::Investigate),
     /// Show the breakers of a running worker
     Breakers(breakers::Breakers),
-    /// List the sources, what each can be asked, and what it needs
+    /// List the sources, their operations, and what they need
     Sources(sources::Sources),
-    /// Check a file of breakers, and say where it is wrong
+    /// Check a file of breakers and show its errors
     Check(check::Check),
-    /// Export what happened in a workflow
+    /// Export the history of a workflow
     #[command(subcommand)]
     History(history::History),
 }
@@ -82,8 +82,8 @@ impl Cli {
     /// Reads the command line and the environment.
     ///
     /// # Errors
-    /// When they cannot be used; the error names the flag, and the variable if the value came from there. Calls for help
-    /// are errors, too.
+    /// When they cannot be used. The error names the flag, and the variable if the value came from there. A request for
+    /// help is also an error.
     pub fn read(line: impl IntoIterator<Item = OsString>) -> Result<Self, clap::Error> {
         let mut command = Self::command();
         let matches =
@@ -95,11 +95,11 @@ impl Cli {
         Ok(cli)
     }
 
-    /// Does what was asked.
+    /// Runs the command.
     ///
     /// # Errors
-    /// When it cannot be done; the error says why, whose fault that is, and what to do.
-    pub async fn run(self) -> Result<(), Exit> {
+    /// When it fails. The error says why and what to do.
+    pub async fn run(self) -> Result<(), CliError> {
         let level = match self.verbose {
             0 => "error,circuit_registry=info",
             1 => "warn,circuit_registry=info,osint_worker=debug,osint_activities=debug",
@@ -120,7 +120,7 @@ impl Cli {
     }
 }
 
-/// Thresholds, and the file to watch for changes of them.
+/// Thresholds, and the file to watch for changes.
 #[derive(Debug)]
 struct Thresholds {
     config: BreakersConfig,
@@ -128,53 +128,53 @@ struct Thresholds {
 }
 
 /// The thresholds from the named file, from `./breakers.yaml`, or as shipped.
-fn load(file: Option<&Path>) -> Result<Thresholds, Exit> {
+fn load(file: Option<&Path>) -> Result<Thresholds, CliError> {
     let default = Path::new(DEFAULT_FILE);
     match file {
         Some(file) => read(file),
         None if default.exists() => read(default),
         None => BreakersConfig::from_yaml(SHIPPED)
             .map(|config| Thresholds { config, file: None })
-            .map_err(|error| Exit::ours(format!("the shipped thresholds: {error}"))),
+            .map_err(|error| CliError::failure(format!("the shipped thresholds: {error}"))),
     }
 }
 
-fn read(file: &Path) -> Result<Thresholds, Exit> {
+fn read(file: &Path) -> Result<Thresholds, CliError> {
     let config = BreakersConfig::load(file)
-        .map_err(|error| Exit::user(error).hint("correct the file, and try it with `osint check FILE`"))?;
+        .map_err(|error| CliError::user(error).hint("correct the file, and try it with `osint check FILE`"))?;
     Ok(Thresholds { config, file: Some(file.to_owned()) })
 }
 
 /// Prints a document for programs.
-fn print_json(value: &impl serde::Serialize) -> Result<(), Exit> {
-    let text =
-        serde_json::to_string_pretty(value).map_err(|error| Exit::ours(format!("cannot write JSON: {error}")))?;
+fn print_json(value: &impl serde::Serialize) -> Result<(), CliError> {
+    let text = serde_json::to_string_pretty(value)
+        .map_err(|error| CliError::failure(format!("cannot write JSON: {error}")))?;
     print(&text)
 }
 
 /// Prints a report, for programs or for people.
-fn print_report(report: &Report, json: bool) -> Result<(), Exit> {
+fn print_report(report: &Report, json: bool) -> Result<(), CliError> {
     if !json {
         return print(&format!("\n{}", page(report, Paint::of(&std::io::stdout()))));
     }
-    let document = report.document().map_err(|error| Exit::ours(format!("cannot write JSON: {error}")))?;
+    let document = report.document().map_err(|error| CliError::failure(format!("cannot write JSON: {error}")))?;
     print_json(&document)
 }
 
-/// Tells the user something on standard error. Nobody there to read it is no error, and no reason to stop.
+/// Prints to standard error. If standard error is closed, the text is lost and the command goes on.
 fn say(text: std::fmt::Arguments<'_>) {
     use std::io::Write;
     let _ = writeln!(std::io::stderr(), "{text}");
 }
 
-/// Prints to standard output. A reader that has gone away (`| head`) is no error.
-fn print(text: &str) -> Result<(), Exit> {
+/// Prints to standard output. A closed pipe (`| head`) is no error.
+fn print(text: &str) -> Result<(), CliError> {
     use std::io::Write;
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| if text.ends_with('\n') { Ok(()) } else { out.write_all(b"\n") })
     {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-            Err(Exit::ours(format!("cannot write to standard output: {error}")))
+            Err(CliError::failure(format!("cannot write to standard output: {error}")))
         }
         _ => Ok(()),
     }
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn every_subcommand_and_argument_says_what_it_is_for() {
+    fn every_subcommand_and_argument_has_a_description() {
         fn check(command: &clap::Command, path: &str) {
             assert!(command.get_about().is_some(), "{path} has no description");
             for argument in command.get_arguments().filter(|argument| argument.get_id() != "help") {

@@ -9,7 +9,7 @@ use osint_activities::{
 };
 
 use crate::{
-    exit::Exit,
+    error::CliError,
     report::{Paint, Table},
 };
 
@@ -19,14 +19,14 @@ pub(super) struct Sources {
     /// Print the catalog as JSON
     #[arg(long)]
     json: bool,
-    /// Print everything the rows say, as the page docs/upstreams.md
+    /// Print the whole catalog as the page docs/upstreams.md
     #[arg(long, conflicts_with = "json")]
     markdown: bool,
 }
 
 impl Sources {
     /// Prints the catalog.
-    pub(super) fn run(self) -> Result<(), Exit> {
+    pub(super) fn run(self) -> Result<(), CliError> {
         match (self.json, self.markdown) {
             (true, _) => super::print_json(&sources()),
             (_, true) => super::print(&catalog::page()),

@@ -12,17 +12,15 @@ use super::{
     say,
 };
 use crate::{
-    connect::{Target, connect},
-    exit::Exit,
-    run::{Settings, TASK_QUEUE, run_until, told_to_end},
-    stack::activities,
-    tuning::Tuning,
+    error::CliError,
+    run::{Settings, TASK_QUEUE, Tuning, run_until, shutdown_signal, source_activities},
+    temporal::connect::{Target, connect},
 };
 
-/// Where the admin server listens, unless told otherwise.
+/// The default address of the admin server.
 pub(super) const ADMIN: &str = "127.0.0.1:9464";
 
-/// Where breakers are remembered, unless told otherwise.
+/// The default store of the breakers.
 const STORE: &str = "file:breakers.state";
 
 /// Arguments of `osint worker`.
@@ -32,8 +30,8 @@ The sources' base addresses and credentials come from the environment; `osint so
 TLS, API keys and profiles come from TEMPORAL_* variables and temporal.toml, as for Temporal's own tools.
 OSINT_CODEC_KEY=ID:BASE64[,…] (or OSINT_CODEC_KEY_FILE) encrypts what the server stores; the first key encrypts, all decrypt.
 
-On SIGTERM or Ctrl-C the worker reports itself unready, takes no more tasks, gives running ones the grace period, stores its
-breakers, and ends: with 0, or with 1 if tasks were still running 5 s after the grace period.")]
+On SIGTERM or Ctrl-C the worker reports itself unready, takes no more tasks, lets running tasks finish within
+the grace period, and stores its breakers. It exits with 0, or with 1 if tasks were still running 5 s after the grace period.")]
 pub(super) struct WorkerCommand {
     /// Queue to take tasks from
     #[arg(long, value_name = "NAME", default_value = TASK_QUEUE, env = "OSINT_TASK_QUEUE")]
@@ -41,15 +39,15 @@ pub(super) struct WorkerCommand {
     /// Where to serve /metrics, /live, /ready and /breakers
     #[arg(long, value_name = "ADDRESS:PORT", default_value = ADMIN, env = "OSINT_ADMIN")]
     admin: SocketAddr,
-    /// Where breakers are remembered, and shared with other workers: `memory` (not at all), `file:PATH` (one worker), or
+    /// Store of the breakers' state: `memory` (lost at the end), `file:PATH` (one worker), or a Redis for several workers,
     /// `redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE][?prefix=NAME]`, `rediss://…` with TLS
     #[arg(long, value_name = "STORE", default_value = STORE, env = "OSINT_STORE", hide_env_values = true)]
     store: String,
-    /// Seconds that running activities may go on after the worker was told to end
+    /// Seconds that running activities may take after the shutdown signal
     #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(..=86_400))]
     #[arg(env = "OSINT_GRACE")]
     grace: u64,
-    /// Print the settings and where each comes from, without secrets, and end
+    /// Print the settings and where each comes from, without secrets, and exit
     #[arg(long)]
     print_config: bool,
     /// Print them as one JSON document
@@ -65,12 +63,13 @@ pub(super) struct WorkerCommand {
 
 impl WorkerCommand {
     /// Runs a worker until a signal ends it.
-    pub(super) async fn run(self, thresholds: Thresholds) -> Result<(), Exit> {
+    pub(super) async fn run(self, thresholds: Thresholds) -> Result<(), CliError> {
         self.tuning.check()?;
-        let store = store::open(&self.store).map_err(|error| Exit::user(format!("--store (OSINT_STORE): {error}")))?;
+        let store =
+            store::open(&self.store).map_err(|error| CliError::user(format!("--store (OSINT_STORE): {error}")))?;
         let registry = CircuitRegistry::builder().config(thresholds.config).store(store).build();
         let _ = CircuitRegistry::set_global(registry.clone());
-        let activities = activities(&registry, |name| std::env::var(name).ok(), Names::of_system())?;
+        let activities = source_activities(&registry, |name| std::env::var(name).ok(), Names::of_system())?;
         if self.print_config {
             return effective(&self.given, &self.target, thresholds.file.as_deref())?.print(self.json);
         }
@@ -86,8 +85,8 @@ impl WorkerCommand {
             if let Some(admin) = admin {
                 say(format_args!("worker on task queue '{}'; admin server at http://{admin}", self.task_queue));
             }
-            told_to_end().await?;
-            say(format_args!("told to end: finishing running activities for up to {} s", self.grace));
+            shutdown_signal().await?;
+            say(format_args!("shutdown signal received: running activities may take up to {} s to finish", self.grace));
             Ok(())
         })
         .await

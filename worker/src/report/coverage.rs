@@ -1,21 +1,21 @@
-//! What a report may conclude. A question without an answer is a hole in the report, not a good sign, and a report that does
-//! not say so is worse than none: an unscreened name is not a screened-and-clear name.
+//! What a report may conclude. A question without an answer is a gap, and the report must name it: a name that was not
+//! screened is not a clear name.
 
 use osint_activities::model::{Finding, Status};
 use serde::{Deserialize, Serialize};
 
-use crate::workflow::{Plan, Wanting};
+use super::{Deferred, Plan};
 
-/// What was asked and what answered.
+/// Which questions were asked, and which were answered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Coverage {
     /// Questions that applied to the subject.
     pub asked: usize,
     /// Those that were answered in full, "not found" included.
     pub answered: usize,
-    /// Those that were not, and what that means.
+    /// Those that were not answered in full, and what that means.
     pub gaps: Vec<Gap>,
-    /// Those that would have applied, but for something that is not known about the subject.
+    /// Questions that apply but need something that is not known about the subject.
     pub not_asked: Vec<Gap>,
     /// Questions of the catalog that do not apply to the subject.
     pub not_applicable: usize,
@@ -37,7 +37,7 @@ pub struct Gap {
 }
 
 impl Coverage {
-    /// The coverage of a plan by its findings, which come in the plan's order.
+    /// The coverage of a plan. `findings` are in the order of the plan's questions.
     #[must_use]
     pub fn of(plan: &Plan, findings: &[Finding]) -> Self {
         let asked = plan.questions.len();
@@ -53,9 +53,9 @@ impl Coverage {
             .collect();
         let answered = asked - gaps.len();
         let not_asked: Vec<Gap> = plan
-            .wanting
+            .deferred
             .iter()
-            .map(|Wanting { question, why }| Gap {
+            .map(|Deferred { question, why }| Gap {
                 source: question.source.clone(),
                 operation: question.operation.clone(),
                 status: Status::NotApplicable,
@@ -63,7 +63,7 @@ impl Coverage {
             })
             .collect();
         let statement = statement(asked, &gaps, &not_asked);
-        Self { asked, answered, gaps, not_asked, not_applicable: plan.aside.len(), statement }
+        Self { asked, answered, gaps, not_asked, not_applicable: plan.not_applicable.len(), statement }
     }
 }
 
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gap_names_what_is_not_known_and_nothing_is_called_clean() {
+    fn a_gap_names_what_is_unknown_and_never_says_clear() {
         let plan = planned();
         for status in Status::ALL.into_iter().filter(|status| status.is_gap()) {
             let mut findings = answered(&plan, Status::Complete);
@@ -138,20 +138,20 @@ mod tests {
     }
 
     #[test]
-    fn a_question_that_lacked_something_is_named_with_what_it_lacked() {
+    fn a_deferred_question_is_named_with_what_it_needs() {
         let plan = planned();
-        let wanting = &plan.wanting[0];
+        let deferred = &plan.deferred[0];
         let coverage = Coverage::of(&plan, &answered(&plan, Status::Complete));
-        assert_eq!(coverage.not_asked[0].operation, wanting.question.operation);
-        assert!(coverage.not_asked[0].means.contains(&wanting.why));
+        assert_eq!(coverage.not_asked[0].operation, deferred.question.operation);
+        assert!(coverage.not_asked[0].means.contains(&deferred.why));
         assert!(
-            coverage.statement.contains(&wanting.question.operation) && coverage.statement.contains("no conclusion")
+            coverage.statement.contains(&deferred.question.operation) && coverage.statement.contains("no conclusion")
         );
     }
 
     #[test]
-    fn a_subject_that_nobody_covers_is_no_complete_report() {
-        let empty = Plan { questions: Vec::new(), wanting: Vec::new(), ..planned() };
+    fn a_subject_that_no_source_covers_gets_no_conclusion() {
+        let empty = Plan { questions: Vec::new(), deferred: Vec::new(), ..planned() };
         assert!(Coverage::of(&empty, &[]).statement.contains("no conclusion"));
     }
 }

@@ -1,6 +1,7 @@
 //! The result of an investigation as one document, and as a page for people.
 
 mod coverage;
+mod plan;
 mod render;
 
 use circuit_registry::BreakerView;
@@ -9,9 +10,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use coverage::{Coverage, Gap};
+pub use plan::{Deferred, Plan, Question, Step, warnings};
 pub use render::{Paint, Table, breakers, page, step};
-
-use crate::workflow::{Plan, Wanting, warnings};
 
 /// How complete an investigation is as a whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -19,9 +19,9 @@ use crate::workflow::{Plan, Wanting, warnings};
 pub enum Overall {
     /// Every question that applied was answered in full.
     Complete,
-    /// Some were not; the coverage says which, and what that means.
+    /// Some were not answered in full. The coverage names them.
     Partial,
-    /// None was, or there was none to ask.
+    /// None was answered, or there was none to ask.
     Degraded,
 }
 
@@ -30,19 +30,19 @@ pub enum Overall {
 pub struct Report {
     /// The id of the workflow that made it.
     pub investigation_id: String,
-    /// Whom it is about: the subject as given, and what was learnt about it before the second round of questions.
+    /// The company: as given, with the fields that the first round filled in.
     pub subject: Subject,
     /// How complete it is.
     pub status: Overall,
-    /// What was asked, what answered, and what each gap means.
+    /// Which questions were asked and answered, and what each gap means.
     pub coverage: Coverage,
-    /// What is doubtful about the subject's own numbers.
+    /// Doubts about the subject's numbers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
-    /// One per operation of the catalog: those that were asked in the order of the plan, then those that do not apply.
+    /// One per operation of the catalog: first those that were asked, in the order of the plan, then those that were not.
     pub findings: Vec<Finding>,
     /// The breakers of the sources that were asked, as they were at the end.
-    pub breakers: Vec<BreakerState>,
+    pub breakers: Vec<BreakerStatus>,
 }
 
 impl Overall {
@@ -58,28 +58,26 @@ impl Overall {
 }
 
 impl Report {
-    /// Puts a report together, from the findings to a plan's questions in their order. A pure function of its arguments: the
-    /// workflow calls it.
+    /// Builds a report. `findings` are in the order of the plan's questions. Pure, because the workflow calls it.
     #[must_use]
-    pub fn new(id: &str, plan: Plan, mut findings: Vec<Finding>, breakers: Vec<BreakerState>) -> Self {
+    pub fn new(id: &str, plan: Plan, mut findings: Vec<Finding>, breakers: Vec<BreakerStatus>) -> Self {
         let coverage = Coverage::of(&plan, &findings);
         let status = match (coverage.gaps.is_empty() && coverage.not_asked.is_empty(), coverage.answered) {
-            // Nothing asked is no answer either, however few the gaps.
+            // Without an answered question the report is degraded, even if there are no gaps.
             (_, 0) => Overall::Degraded,
             (true, _) => Overall::Complete,
             (false, _) => Overall::Partial,
         };
-        findings.extend(plan.wanting.into_iter().map(|Wanting { question, why }| {
+        findings.extend(plan.deferred.into_iter().map(|Deferred { question, why }| {
             Finding::new(&question.source, &question.operation, Status::NotApplicable).because(why)
         }));
-        findings.extend(plan.aside);
+        findings.extend(plan.not_applicable);
         let (investigation_id, subject) = (id.to_owned(), plan.subject);
         let warnings = warnings(&subject);
         Self { investigation_id, subject, status, coverage, warnings, findings, breakers }
     }
 
-    /// The report as the document of `--json`. Every finding has the same keys there, `null` where it has nothing to say, so
-    /// that a program need not tell an absent key from an empty one.
+    /// The report as the document of `--json`. Every finding has the same keys; an empty one is `null`.
     ///
     /// # Errors
     /// Never for a report that was read from JSON or made by a workflow.
@@ -102,7 +100,7 @@ impl Report {
 
 /// One breaker in the document.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct BreakerState {
+pub struct BreakerStatus {
     /// The service it guards.
     pub service: String,
     /// `closed`, `open` or `half_open`.
@@ -111,7 +109,7 @@ pub struct BreakerState {
     pub retry_in_ms: Option<u64>,
 }
 
-impl From<&BreakerView> for BreakerState {
+impl From<&BreakerView> for BreakerStatus {
     fn from(view: &BreakerView) -> Self {
         Self {
             service: view.service.to_string(),
@@ -146,7 +144,7 @@ mod tests {
         let findings =
             plan.questions.iter().map(|question| Finding::new(&question.source, &question.operation, status));
         let findings = findings.collect();
-        let breaker = BreakerState { service: "gleif".into(), state: "half_open".into(), retry_in_ms: None };
+        let breaker = BreakerStatus { service: "gleif".into(), state: "half_open".into(), retry_in_ms: None };
         Report::new("investigation-1", plan, findings, vec![breaker])
     }
 
@@ -167,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn the_whole_is_as_good_as_its_parts() {
+    fn the_overall_status_follows_the_findings() {
         assert_eq!(report(Status::Complete).status, Overall::Complete);
         assert_eq!(report(Status::NotFound).status, Overall::Complete);
         assert_eq!(report(Status::Degraded).status, Overall::Degraded);
@@ -177,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_question_that_lacked_a_name_is_a_hole_too() {
+    fn a_deferred_question_makes_the_report_partial() {
         let unnamed = plan(Subject { name: None, ..planned().subject }, operations());
         let answers =
             unnamed.questions.iter().map(|asked| Finding::new(&asked.source, &asked.operation, Status::Complete));

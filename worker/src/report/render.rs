@@ -1,11 +1,13 @@
-//! The report on a terminal. Columns are as wide as their content, colours are there only for eyes.
+//! The report on a terminal: tables with aligned columns, and colours.
+//!
+//! `comfy-table` would not shorten this. Its tables pad the last column and bring crossterm along, and a cell here takes its
+//! colour from a status.
 
 use std::{fmt::Write as _, io::IsTerminal};
 
 use osint_activities::model::{Finding, Status};
 
-use super::{BreakerState, Report};
-use crate::workflow::Step;
+use super::{BreakerStatus, Report, Step};
 
 /// Whether to colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,7 +24,7 @@ impl Paint {
     /// No colours.
     pub const PLAIN: Self = Self(false);
 
-    /// Colours if `stream` is a terminal and the user has not asked for none (`NO_COLOR`).
+    /// Colours if `stream` is a terminal and `NO_COLOR` is not set.
     #[must_use]
     pub fn of(stream: &impl IsTerminal) -> Self {
         Self(stream.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()))
@@ -38,7 +40,7 @@ impl Paint {
         self.with(BOLD, text)
     }
 
-    /// An aside.
+    /// Less important text.
     #[must_use]
     pub fn dim(self, text: &str) -> String {
         self.with(DIM, text)
@@ -125,7 +127,7 @@ fn finding_row(finding: &Finding) -> Vec<(String, Option<Colour>)> {
     ]
 }
 
-/// Why, and where to find what has been started and paid for.
+/// The reason, and the id of a job that was started and paid for.
 fn reason(finding: &Finding) -> String {
     let job = finding.job.as_ref().map(|job| match finding.retry_at {
         Some(at) if finding.status == Status::Pending => format!("job {}, to be collected from {at:.0}", job.id),
@@ -134,7 +136,7 @@ fn reason(finding: &Finding) -> String {
     finding.reason.iter().cloned().chain(job).collect::<Vec<_>>().join("; ")
 }
 
-/// A report as a page: who, the findings, the coverage, the breakers.
+/// A report as a page: the company, the findings, the coverage, the breakers.
 #[must_use]
 pub fn page(report: &Report, paint: Paint) -> String {
     let subject = &report.subject;
@@ -145,9 +147,9 @@ pub fn page(report: &Report, paint: Paint) -> String {
     let mut table = Table::new(&["SOURCE", "STATUS", "TIME", "TRIES", "REASON"]);
     table.rows.extend(report.asked().map(finding_row));
     out.push_str(&table.render(paint, 2));
-    let aside = aside(report);
-    if !aside.is_empty() {
-        let _ = writeln!(out, "{}", paint.dim(&wrapped(&format!("not applicable: {}", aside.join(", ")))));
+    let not_applicable = not_applicable(report);
+    if !not_applicable.is_empty() {
+        let _ = writeln!(out, "{}", paint.dim(&wrapped(&format!("not applicable: {}", not_applicable.join(", ")))));
     }
     let _ = writeln!(out, "\n{}", wrapped(&report.coverage.statement));
     for warning in &report.warnings {
@@ -162,13 +164,13 @@ pub fn page(report: &Report, paint: Paint) -> String {
     out
 }
 
-/// What does not apply: sources of which nothing does, and operations of those of which something does.
-fn aside(report: &Report) -> Vec<&str> {
+/// What does not apply. A source without any applicable operation is named once, otherwise each operation is named.
+fn not_applicable(report: &Report) -> Vec<&str> {
     let asked: Vec<&str> = report.asked().map(|finding| finding.source.as_str()).collect();
     let mut names = Vec::new();
     let not_asked = |name: &str| report.coverage.not_asked.iter().any(|gap| gap.operation == name);
-    let aside = report.findings.iter().filter(|finding| finding.status == Status::NotApplicable);
-    for finding in aside.filter(|finding| !not_asked(&finding.operation)) {
+    let unasked = report.findings.iter().filter(|finding| finding.status == Status::NotApplicable);
+    for finding in unasked.filter(|finding| !not_asked(&finding.operation)) {
         let whole = !asked.contains(&finding.source.as_str());
         let name = if whole { &finding.source } else { &finding.operation };
         if !names.contains(&name.as_str()) {
@@ -196,9 +198,9 @@ fn wrapped(text: &str) -> String {
 
 /// Breakers as a table.
 #[must_use]
-pub fn breakers(states: &[BreakerState], paint: Paint) -> String {
+pub fn breakers(states: &[BreakerStatus], paint: Paint) -> String {
     let mut table = Table::new(&["BREAKER", "STATE", "NEXT PROBE IN"]);
-    for BreakerState { service, state, retry_in_ms } in states {
+    for BreakerStatus { service, state, retry_in_ms } in states {
         #[expect(clippy::cast_precision_loss, reason = "to be read by people, in seconds")]
         let due = retry_in_ms.map_or_else(String::new, |ms| format!("{:.1} s", ms as f64 / 1000.0));
         table.rows.push(vec![
@@ -235,7 +237,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn columns_line_up_by_characters_and_lines_have_no_tail() {
+    fn columns_align_by_characters_without_trailing_spaces() {
         let mut table = Table::new(&["A", "B", "C"]);
         table.row(["š".into(), "longer".into(), String::new()]);
         table.row(["four".into(), "x".into(), "end".into()]);
@@ -243,8 +245,8 @@ mod tests {
     }
 
     #[test]
-    fn colours_are_codes_around_the_text() {
-        let states = [BreakerState { service: "tavily".into(), state: "open".into(), retry_in_ms: Some(59_900) }];
+    fn a_state_is_coloured_only_on_request() {
+        let states = [BreakerStatus { service: "tavily".into(), state: "open".into(), retry_in_ms: Some(59_900) }];
         let plain = breakers(&states, Paint::PLAIN);
         assert!(plain.contains("tavily   open   59.9 s") && !plain.contains('\x1b'), "{plain}");
         assert!(breakers(&states, Paint(true)).contains("\x1b[31mopen"));

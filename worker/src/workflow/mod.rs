@@ -1,14 +1,14 @@
 //! The workflows, and the small activities that only they use.
 //!
-//! Determinism is kept by a simple division: whatever may differ between two workers or two versions of one (the catalog,
-//! the state of the breakers) enters a workflow through an activity and is therefore in its history. What is left in the
-//! workflow is bookkeeping over data it has been given.
+//! A simple rule keeps workflows deterministic. Two workers, or two versions of one, may have different catalogs and
+//! different breakers. Such data enters a workflow only through an activity, so the history holds it. The workflow itself
+//! only computes over that data.
 
-mod desk;
-mod finding;
+mod degraded;
 pub mod investigation;
 pub mod plan;
+mod planning;
 
-pub use desk::{Concern, Desk, Round};
-pub use investigation::{InvestigationWorkflow, Step};
-pub use plan::{Plan, Question, Wanting, admit, plan, plan_further, warnings};
+pub use investigation::InvestigationWorkflow;
+pub use plan::{admit, plan, plan_further};
+pub use planning::{BreakerFilter, FirstRound, PlanningActivities};

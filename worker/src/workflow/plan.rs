@@ -1,7 +1,7 @@
-//! Which questions an investigation asks. Pure functions of the subject, the catalog, and what has been learnt so far.
+//! Which questions an investigation asks. Pure functions of the subject, the catalog, and the findings so far.
 //!
-//! Who gives only a registration number still wants watch lists and the press to be asked, and those know names. So there
-//! are two rounds: what applies to the subject as given, and then what applies to it as the registers describe it.
+//! A user may give only a registration number, but watch lists and the press need a name. So there are two rounds: the first
+//! asks what applies to the subject as given, the second what applies to it as the registers describe it.
 
 use osint_activities::{
     catalog::{operation, operations},
@@ -9,46 +9,12 @@ use osint_activities::{
     model::{Address, Company, Country, Finding, Status, Subject, SubjectError},
     spec::{Applies, Countries, Entry, Need},
 };
-use serde::{Deserialize, Serialize};
 
-/// One operation to ask, with what the report has to know about it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Question {
-    /// Name of the source, such as `gleif`.
-    pub source: String,
-    /// Name of the operation and of its activity type, such as `gleif.record`.
-    pub operation: String,
-    /// Name of the breaker that guards it.
-    pub breaker: String,
-    /// What it answers, for people: a gap is described by what is then not known.
-    pub answers: String,
-}
+use crate::report::{Deferred, Plan, Question, warnings};
 
-/// A question that would apply, but for something that is not known about the subject.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Wanting {
-    /// The question.
-    pub question: Question,
-    /// What is missing.
-    pub why: String,
-}
-
-/// What is asked, and what is not and why.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Plan {
-    /// Whom the questions are about, in the form in which every source is asked.
-    pub subject: Subject,
-    /// The questions, in the order of the report.
-    pub questions: Vec<Question>,
-    /// Questions that wait for something to be learnt about the subject.
-    pub wanting: Vec<Wanting>,
-    /// One finding of status `not_applicable` for each question that makes no sense for this subject.
-    pub aside: Vec<Finding>,
-}
-
-/// The subject in the form in which sources are asked about it. Nobody is asked about a number that cannot be right: the
-/// answer would be "not found", and would be believed. Where the user insists on a number, and the register that issues such
-/// numbers is among those asked, its wrong check digits are a [warning](warnings) instead.
+/// Checks the subject and brings it into the form in which sources are asked about it. A number that cannot be right is
+/// refused, because a source would answer "not found" and the report would be wrong. With `as_written`, wrong check digits
+/// are only a [warning](warnings), provided that the register that issues such numbers is asked.
 ///
 /// # Errors
 /// If the subject is empty, or one of its numbers is malformed or fails its checksum.
@@ -61,14 +27,7 @@ pub fn admit(subject: Subject) -> Result<Subject, SubjectError> {
     }
 }
 
-/// What the reader of a report has to know about the numbers of a subject that was [admitted](admit).
-#[must_use]
-pub fn warnings(subject: &Subject) -> Vec<String> {
-    let doubts = subject.clone().normalised().map(|(_, doubts)| doubts).unwrap_or_default();
-    doubts.iter().map(|doubt| format!("{doubt}. It was asked about as written; \"not found\" proves nothing")).collect()
-}
-
-/// Whether a source that is asked keeps the register from which such a number comes.
+/// True if the investigation asks the register that issues such numbers.
 fn is_settled_by_a_register(subject: &Subject, doubt: &IdentifierError) -> bool {
     let IdentifierError::Checksum { identifier, .. } = doubt else { return false };
     let kind = identifier.kind();
@@ -77,7 +36,7 @@ fn is_settled_by_a_register(subject: &Subject, doubt: &IdentifierError) -> bool 
         _ if Kind::of_register(subject.country) == Some(kind) => Need::Id,
         _ => Need::Vat,
     };
-    // A source that may be asked by name as well is a collection of others' registers.
+    // A source that can also be asked by name collects other registers' data; it issues no numbers.
     operations().iter().map(|entry| entry.operation).any(|operation| {
         let numbered = operation.needs.contains(&need) && !operation.needs.contains(&Need::Name);
         operation.countries != Countries::Any && operation.countries.cover(subject) && numbered
@@ -87,7 +46,7 @@ fn is_settled_by_a_register(subject: &Subject, doubt: &IdentifierError) -> bool 
 /// Plans the first round of an investigation of `subject` over the operations of `catalog`.
 #[must_use]
 pub fn plan(subject: Subject, catalog: &[Entry]) -> Plan {
-    let (mut questions, mut wanting, mut aside) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut questions, mut deferred, mut not_applicable) = (Vec::new(), Vec::new(), Vec::new());
     for Entry { source, operation } in catalog {
         let question = || Question {
             source: source.name.to_owned(),
@@ -98,28 +57,27 @@ pub fn plan(subject: Subject, catalog: &[Entry]) -> Plan {
         match operation.applies(&subject) {
             Applies::Yes => questions.push(question()),
             Applies::No(why) if operation.countries.cover(&subject) => {
-                wanting.push(Wanting { question: question(), why });
+                deferred.push(Deferred { question: question(), why });
             }
             Applies::No(why) => {
-                aside.push(Finding::new(source.name, operation.name, Status::NotApplicable).because(why));
+                not_applicable.push(Finding::new(source.name, operation.name, Status::NotApplicable).because(why));
             }
         }
     }
-    Plan { subject, questions, wanting, aside }
+    Plan { subject, questions, deferred, not_applicable }
 }
 
-/// Plans the second round: those questions of the first round that were wanting something which `findings` have brought.
+/// Plans the second round: the deferred questions of the first round that `findings` now make possible.
 #[must_use]
 pub fn plan_further(first: &Plan, findings: &[Finding], catalog: &[Entry]) -> Plan {
     let again = plan(learn(first.subject.clone(), findings), catalog);
-    let waited = |name: &str| first.wanting.iter().any(|wanting| wanting.question.operation == name);
+    let waited = |name: &str| first.deferred.iter().any(|deferred| deferred.question.operation == name);
     let questions = again.questions.into_iter().filter(|question| waited(&question.operation)).collect();
     Plan { questions, ..again }
 }
 
-/// What the registers say about the subject, where the subject itself is silent. Only records of the very company count, by
-/// its number, LEI or VAT number: a search that found somebody of that name has taught nothing. The home register is
-/// believed first.
+/// Fills the subject's empty fields from the findings. A record counts only if its number, LEI or VAT number is the
+/// subject's: a search by name may find another company. The home register has priority.
 fn learn(mut subject: Subject, findings: &[Finding]) -> Subject {
     let home = |finding: &&Finding| {
         operation(&finding.operation).is_some_and(|entry| matches!(entry.operation.countries, Countries::Only(_)))
@@ -137,7 +95,7 @@ fn learn(mut subject: Subject, findings: &[Finding]) -> Subject {
         subject.website = subject.website.or_else(|| company.website.clone());
         subject.address = subject.address.or_else(|| company.address.as_ref().and_then(on_one_line));
     }
-    // What a register wrote in another form than ours would be refused by the next one: then the given form is better.
+    // If a learnt value is malformed, the next source would refuse it. Then the subject stays as given.
     let doubted = warnings(&given).len();
     match subject.normalised() {
         Ok((subject, doubts)) if doubts.len() == doubted => subject,
@@ -145,8 +103,8 @@ fn learn(mut subject: Subject, findings: &[Finding]) -> Subject {
     }
 }
 
-/// The persons whom registers name as acting for the company. A register that was asked by number names those of this very
-/// company; where it describes companies as well, one of them must be it.
+/// The persons who act for the company, from registers that were asked by number. If such an answer also describes
+/// companies, one of them must be the subject.
 fn representatives(registers: &[&Finding], subject: &Subject) -> Vec<String> {
     let facts = registers.iter().filter(|_| subject.id.is_some()).filter_map(|finding| finding.data.as_ref());
     let ours = facts.filter(|facts| facts.companies.is_empty() || facts.companies.iter().any(|it| is(it, subject)));
@@ -161,7 +119,7 @@ fn is(company: &Company, subject: &Subject) -> bool {
     same(&subject.lei, &company.lei) || same(&subject.vat, &company.vat) || (country && same(&subject.id, &id))
 }
 
-/// A register number as a subject writes it. Others write the same number with spaces or a prefix.
+/// A register number in the subject's form. Sources may write it with spaces or a prefix.
 fn number(country: Country, id: &str) -> String {
     let read = Kind::of_register(country).and_then(|kind| kind.read(id).ok());
     read.map_or_else(|| id.to_owned(), |read| read.as_str().to_owned())
@@ -213,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_check_digits_are_a_warning_where_a_register_settles_the_matter() {
+    fn wrong_check_digits_warn_if_the_issuing_register_is_asked() {
         let with = |country: &str, id: &str, lei: &str, vat: &str| {
             let known = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
             let given = Subject { id: known(id), lei: known(lei), vat: known(vat), ..subject(country) };
@@ -240,12 +198,12 @@ mod tests {
             assert_eq!(warnings(&admitted).len(), 1, "{country}");
         }
         assert!(with("NO", "923609016", "", "NO988077918MVA").is_err(), "no register of VAT numbers is asked there");
-        assert!(with("NO", "98807791", "", "").is_err(), "nobody writes such numbers");
+        assert!(with("NO", "98807791", "", "").is_err(), "the number is malformed");
         assert!(warnings(&norwegian()).is_empty());
     }
 
     #[test]
-    fn a_doubtful_number_does_not_keep_a_register_from_teaching() {
+    fn a_register_fills_the_subject_despite_a_doubtful_number() {
         let doubtful = Subject { id: Some("923609017".into()), as_written: true, ..subject("NO") };
         let first = plan(doubtful, operations());
         let company = Company { id: Some("923609017".into()), ..equinor("EQUINOR ASA") };
@@ -254,12 +212,14 @@ mod tests {
     }
 
     #[test]
-    fn every_operation_is_asked_or_wanting_or_set_aside_with_a_reason() {
+    fn each_operation_is_asked_deferred_or_not_applicable() {
         for country in ["NO", "CZ", "FI", "DE", "US"] {
             let plan = plan(Subject { id: Some("1".into()), ..subject(country) }, operations());
-            assert_eq!(plan.questions.len() + plan.wanting.len() + plan.aside.len(), operations().len());
+            assert_eq!(plan.questions.len() + plan.deferred.len() + plan.not_applicable.len(), operations().len());
             assert!(
-                plan.aside.iter().all(|finding| finding.status == Status::NotApplicable && finding.reason.is_some())
+                plan.not_applicable
+                    .iter()
+                    .all(|finding| finding.status == Status::NotApplicable && finding.reason.is_some())
             );
         }
     }
@@ -273,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn what_needs_a_name_waits_until_a_register_has_told_it() {
+    fn a_question_that_needs_a_name_waits_for_the_register() {
         let first = plan(norwegian(), operations());
         assert!(!names(&first.questions).contains(&"opensanctions.match"));
         let second = plan_further(&first, &[record("no_brreg.entity", equinor("EQUINOR ASA"))], operations());
@@ -284,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_is_the_same_however_it_is_written() {
+    fn numbers_are_compared_in_one_form() {
         let first = plan(norwegian(), operations());
         let lei = Some("OW6OFBNCKXC4US5C7523".to_owned());
         let spaced = |id: &str| Company { id: Some(id.into()), lei: lei.clone(), ..equinor("EQUINOR ASA") };
@@ -294,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn the_home_register_is_believed_first_and_a_namesake_never() {
+    fn the_home_register_has_priority_and_namesakes_never_count() {
         let first = plan(norwegian(), operations());
         let elsewhere = Company { id: Some("111111111".into()), ..equinor("Equinor Namesake") };
         let findings = [
@@ -335,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_user_gave_stays() {
+    fn values_that_the_user_gave_are_kept() {
         let named = Subject { name: Some("Statoil".into()), ..norwegian() };
         let second = plan_further(&plan(named, operations()), &[record("no_brreg.entity", equinor("X"))], operations());
         assert_eq!(second.subject.name.as_deref(), Some("Statoil"));

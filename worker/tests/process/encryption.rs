@@ -1,13 +1,13 @@
-//! With a key, the server holds nothing that it could read: neither whom an investigation is about nor what went wrong.
+//! With a key, the server can read neither the subject of an investigation nor the text of a failure.
 
 use std::collections::BTreeSet;
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 use osint_activities::model::Subject;
-use osint_worker::{run::TASK_QUEUE, starter::Investigation};
+use osint_worker::{run::TASK_QUEUE, temporal::starter::Investigation};
 use serde_json::Value;
 
-use crate::site::{Site, equinor, osint, words};
+use crate::fixture::{Fixture, equinor, osint, printed};
 
 /// What must not be readable.
 const SUBJECT: [&str; 4] = ["Equinor", "923609016", "Forusbeen", "Eksempel"];
@@ -46,26 +46,26 @@ fn messages(value: &Value, into: &mut BTreeSet<String>) {
 }
 
 /// The history of an investigation as `osint history export` writes it.
-async fn history(site: &Site, id: &str) -> Value {
-    let output = osint(&site.variables).args(["history", "export", id]).output().await.unwrap();
-    serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", words(&output)))
+async fn history(fixture: &Fixture, id: &str) -> Value {
+    let output = osint(&fixture.variables).args(["history", "export", id]).output().await.unwrap();
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", printed(&output)))
 }
 
 /// A source that fails, and a subject that cannot be right: two kinds of failures whose texts say something.
-async fn histories(site: &Site) -> (Vec<String>, BTreeSet<String>) {
-    site.stack.simulator.set_fault("nominatim", "500").await.unwrap();
-    let worker = site.worker(&[]).await;
-    let investigation = site.investigate().await;
+async fn histories(fixture: &Fixture) -> (Vec<String>, BTreeSet<String>) {
+    fixture.stack.simulator.set_fault("nominatim", "500").await.unwrap();
+    let worker = fixture.worker(&[]).await;
+    let investigation = fixture.investigate().await;
     let report = investigation.report().await.unwrap();
     assert_eq!(report.subject.name.as_deref(), Some("Equinor ASA"));
     let wrong = Subject { id: Some("923609017".to_owned()), ..equinor() };
-    let refused = Investigation::start(&site.client, TASK_QUEUE, wrong).await.unwrap();
+    let refused = Investigation::start(&fixture.client, TASK_QUEUE, wrong).await.unwrap();
     let refusal = refused.report().await.expect_err("the number cannot be right").to_string();
     assert!(refusal.contains("checksum"), "the text of the failure did not arrive: {refusal}");
 
     let (mut all, mut failures) = (Vec::new(), BTreeSet::new());
     for id in [investigation.id(), refused.id()] {
-        let history = history(site, id).await;
+        let history = history(fixture, id).await;
         texts(&history, &mut all);
         messages(&history, &mut failures);
         all.push(id.to_owned());
@@ -75,18 +75,18 @@ async fn histories(site: &Site) -> (Vec<String>, BTreeSet<String>) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn with_a_key_the_server_can_read_neither_the_subject_nor_a_failure() {
+async fn with_a_key_the_server_reads_no_subject_and_no_failure() {
     let breakers = "defaults: { fail_max: 1000, timeout: 20s }";
-    let open = Site::start(breakers, None).await;
+    let open = Fixture::start(breakers, None).await;
     let (readable, failures) = histories(&open).await;
     open.stop().await;
     let found = |texts: &[String], word: &str| texts.iter().any(|text| text.contains(word));
     for word in SUBJECT {
-        assert!(found(&readable, word), "without a key {word} is not found: has the search gone blind?");
+        assert!(found(&readable, word), "without a key {word} is not found: does the search still work?");
     }
     assert!(failures.iter().any(|text| text.contains("nominatim") || text.contains("checksum")), "{failures:?}");
 
-    let sealed = Site::start(breakers, Some(&key("2026-01", 1))).await;
+    let sealed = Fixture::start(breakers, Some(&key("2026-01", 1))).await;
     let (unreadable, sealed_failures) = histories(&sealed).await;
     for word in SUBJECT {
         assert!(!found(&unreadable, word), "{word} can be read on the server");
@@ -97,24 +97,24 @@ async fn with_a_key_the_server_can_read_neither_the_subject_nor_a_failure() {
         assert!(!found(&unreadable, text), "'{text}' can be read on the server");
     }
 
-    // Whoever holds the key may read a history, and says so.
+    // A holder of the key can read a history with --decrypt.
     let line = ["history", "export", "--decrypt", sealed_id.as_str()];
     let output = osint(&sealed.variables).args(line).output().await.unwrap();
     let mut decrypted = Vec::new();
-    texts(&serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", words(&output))), &mut decrypted);
+    texts(&serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", printed(&output))), &mut decrypted);
     assert!(found(&decrypted, SUBJECT[0]), "{decrypted:?}");
 
-    // The command line speaks through the same keys, old ones included, and says which one it lacks.
+    // The command line uses the same keys, old ones included, and names a missing one.
     let (old, new) = (key("2026-01", 1), key("2026-02", 2));
     let rotated = [("OSINT_CODEC_KEY", format!("{new},{old}"))];
     let worker = sealed.worker(&rotated.each_ref().map(|(name, value)| (*name, value.as_str()))).await;
     let line = ["investigate", "--country", "NO", "--id", "923609016", "--json"];
     let output = osint(&sealed.variables).args(line).envs(rotated.clone()).output().await.unwrap();
-    let report: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", words(&output)));
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", printed(&output)));
     assert_eq!(report["subject"]["id"], "923609016");
     let lacking = osint(&sealed.variables).args(line).output().await.unwrap();
-    assert_eq!(lacking.status.code(), Some(1), "{}", words(&lacking));
-    assert!(words(&lacking).contains("encrypted with key '2026-02'"), "{}", words(&lacking));
+    assert_eq!(lacking.status.code(), Some(1), "{}", printed(&lacking));
+    assert!(printed(&lacking).contains("encrypted with key '2026-02'"), "{}", printed(&lacking));
     drop(worker);
     sealed.stop().await;
 }

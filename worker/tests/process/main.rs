@@ -1,12 +1,12 @@
-//! The program `osint` itself, as an orchestrator meets it: told to end, killed, asked for its settings, given keys.
+//! The program `osint` as an orchestrator runs it: signals, kills, settings, encryption keys.
 //!
 //! A real Temporal server and simulated sources run in the test's own process; the worker is a child. Nothing here asserts
 //! on time: waits end when their condition holds.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot set its scene may panic")]
+#![allow(clippy::unwrap_used, reason = "a test whose set-up fails may panic")]
 
 mod encryption;
+mod fixture;
 mod kills;
 mod settings;
 mod signals;
-mod site;

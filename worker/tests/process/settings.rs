@@ -1,9 +1,9 @@
-//! `osint worker --print-config`: every setting, where it comes from, and never a secret; and what bad values are told.
+//! `osint worker --print-config`: every setting, where it comes from, and no secret; and the errors for bad values.
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 use serde_json::Value;
 
-use crate::site::{osint, variables, words};
+use crate::fixture::{osint, printed, variables};
 
 const SECRETS: [(&str, &str); 6] = [
     ("OSINT_STORE", "redis://jane:s3cret-store@redis.internal/2?prefix=kyb"),
@@ -15,17 +15,17 @@ const SECRETS: [(&str, &str); 6] = [
 ];
 
 #[tokio::test]
-async fn the_settings_are_printed_with_their_origin_and_without_secrets() {
+async fn settings_are_printed_with_their_origin_and_no_secrets() {
     let key = BASE64_STANDARD.encode(*b"s3cret-key s3cret-key s3cret-key");
     let mut given = variables(&SECRETS);
     given.extend(variables(&[("OSINT_CODEC_KEY", &format!("2026-01:{key}")), ("OSINT_LOCAL_SLOTS", "17")]));
     let line = ["worker", "--print-config", "--activity-slots", "9", "--deployment", "kyb", "--build-id", "b7"];
 
     let text = osint(&given).args(line).output().await.unwrap();
-    assert!(text.status.success(), "{}", words(&text));
+    assert!(text.status.success(), "{}", printed(&text));
     let json = osint(&given).args(line).arg("--json").output().await.unwrap();
     for shown in [&text, &json] {
-        let shown = words(shown);
+        let shown = printed(shown);
         assert!(!shown.contains("s3cret") && !shown.contains(&key) && !shown.contains("jane"), "{shown}");
     }
 
@@ -66,7 +66,7 @@ async fn certificates_come_from_temporals_own_variables() {
         ("TEMPORAL_TLS_SERVER_NAME", "temporal.internal"),
     ]);
     let output = osint(&given).args(["worker", "--print-config", "--json"]).output().await.unwrap();
-    let page: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", words(&output)));
+    let page: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", printed(&output)));
     let rows = page["temporal"].as_array().expect("a list");
     let value = |name: &str| rows.iter().find(|row| row["name"] == name).expect("a row")["value"].clone();
     assert_eq!(
@@ -76,12 +76,12 @@ async fn certificates_come_from_temporals_own_variables() {
 
     let half = variables(&[("TEMPORAL_TLS_CLIENT_CERT_PATH", &file("cert.pem"))]);
     let output = osint(&half).args(["worker", "--print-config"]).output().await.unwrap();
-    assert_eq!(output.status.code(), Some(2), "{}", words(&output));
-    assert!(words(&output).contains("client key"), "{}", words(&output));
+    assert_eq!(output.status.code(), Some(2), "{}", printed(&output));
+    assert!(printed(&output).contains("client key"), "{}", printed(&output));
 }
 
 #[tokio::test]
-async fn a_bad_value_is_the_users_mistake_and_named() {
+async fn a_bad_value_is_named_and_the_users_mistake() {
     for (flags, pairs, named) in [
         (vec!["--activity-slots", "none"], vec![], "--activity-slots"),
         (vec![], vec![("OSINT_ACTIVITY_SLOTS", "0")], "OSINT_ACTIVITY_SLOTS"),
@@ -99,9 +99,9 @@ async fn a_bad_value_is_the_users_mistake_and_named() {
     ] {
         let line = ["worker"].into_iter().chain((named != "--print-config").then_some("--print-config"));
         let output = osint(&variables(&pairs)).args(line).args(flags).output().await.unwrap();
-        let said = words(&output);
-        assert_eq!(output.status.code(), Some(2), "{named}: {said}");
-        assert!(said.contains(named), "{named} is not named: {said}");
-        assert!(!said.contains("s3cret") || named == "--address", "{named}: {said}");
+        let text = printed(&output);
+        assert_eq!(output.status.code(), Some(2), "{named}: {text}");
+        assert!(text.contains(named), "{named} is not named: {text}");
+        assert!(!text.contains("s3cret") || named == "--address", "{named}: {text}");
     }
 }

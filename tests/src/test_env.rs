@@ -1,4 +1,4 @@
-//! A laboratory: a real Temporal server, simulated sources with switchable faults, and a worker that can be replaced.
+//! The test environment: a real Temporal server, simulated sources with switchable faults, and workers.
 
 use std::{
     net::{Ipv4Addr, SocketAddr},
@@ -9,28 +9,26 @@ use circuit_registry::{BreakersConfig, CircuitRegistry};
 use osint_activities::model::{Country, Subject};
 use osint_simulator::Simulator;
 use osint_worker::{
-    devserver::DevServerOptions,
-    exit::Exit,
+    dev::{DevStack, server::DevServerOptions},
+    error::CliError,
     report::Report,
-    run::{Settings, run_until},
-    stack::Stack,
-    starter::Investigation,
-    tuning::Tuning,
+    run::{Settings, Tuning, run_until},
+    temporal::starter::Investigation,
 };
 use temporalio_client::Client;
 
 /// The server and the sources. They live as long as the test.
 #[derive(Debug)]
-pub struct Lab {
-    stack: Stack,
+pub struct TestEnv {
+    stack: DevStack,
     workers: AtomicU32,
 }
 
-/// A worker in the laboratory, as a test sees it.
-pub struct Bench<'a> {
+/// A worker in the test environment.
+pub struct TestWorker<'a> {
     /// Its breakers.
     pub registry: CircuitRegistry,
-    /// The way to the server.
+    /// A client of the server.
     pub client: Client,
     /// The sources.
     pub simulator: &'a Simulator,
@@ -39,21 +37,21 @@ pub struct Bench<'a> {
     queue: String,
 }
 
-impl Lab {
+impl TestEnv {
     /// Starts the server and the sources.
     ///
     /// # Errors
     /// When either cannot start; the text says what to install.
-    pub async fn start() -> Result<Self, Exit> {
+    pub async fn start() -> Result<Self, CliError> {
         Self::start_with(DevServerOptions::default()).await
     }
 
-    /// The same with a server of one's own choice.
+    /// As [`TestEnv::start`], with other options for the server.
     ///
     /// # Errors
-    /// As [`Lab::start`].
-    pub async fn start_with(server: DevServerOptions) -> Result<Self, Exit> {
-        Ok(Self { stack: Stack::start(server, &[]).await?, workers: AtomicU32::new(0) })
+    /// As [`TestEnv::start`].
+    pub async fn start_with(server: DevServerOptions) -> Result<Self, CliError> {
+        Ok(Self { stack: DevStack::start(server, &[]).await?, workers: AtomicU32::new(0) })
     }
 
     /// The sources.
@@ -72,34 +70,34 @@ impl Lab {
     pub async fn with_worker<T>(
         &self,
         breakers: &str,
-        test: impl AsyncFnOnce(&Bench<'_>) -> Result<T, Exit>,
-    ) -> Result<T, Exit> {
+        test: impl AsyncFnOnce(&TestWorker<'_>) -> Result<T, CliError>,
+    ) -> Result<T, CliError> {
         self.with_tuned_worker(breakers, Tuning::default(), test).await
     }
 
     /// The same with a worker that takes on as much as `tuning` says.
     ///
     /// # Errors
-    /// As [`Lab::with_worker`].
+    /// As [`TestEnv::with_worker`].
     ///
     /// # Panics
-    /// As [`Lab::with_worker`].
+    /// As [`TestEnv::with_worker`].
     pub async fn with_tuned_worker<T>(
         &self,
         breakers: &str,
         tuning: Tuning,
-        test: impl AsyncFnOnce(&Bench<'_>) -> Result<T, Exit>,
-    ) -> Result<T, Exit> {
+        test: impl AsyncFnOnce(&TestWorker<'_>) -> Result<T, CliError>,
+    ) -> Result<T, CliError> {
         let registry = CircuitRegistry::new(BreakersConfig::from_yaml(breakers).expect("a valid configuration"));
-        let queue = format!("lab-{}", self.workers.fetch_add(1, Ordering::Relaxed));
+        let queue = format!("env-{}", self.workers.fetch_add(1, Ordering::Relaxed));
         let activities = self.stack.activities(&registry)?;
         let client = self.stack.server.client().await?;
         let admin = Some(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
         let settings = Settings { task_queue: queue.clone(), admin, tuning, ..Settings::default() };
-        let (simulator, breakers, way) = (self.simulator(), registry.clone(), client.clone());
+        let (simulator, breakers, test_client) = (self.simulator(), registry.clone(), client.clone());
         run_until(client, registry, activities, settings, async move |admin| {
             let admin = admin.expect("an admin server was asked for");
-            test(&Bench { registry: breakers, client: way, simulator, admin, queue }).await
+            test(&TestWorker { registry: breakers, client: test_client, simulator, admin, queue }).await
         })
         .await
     }
@@ -110,20 +108,20 @@ impl Lab {
     }
 }
 
-impl Bench<'_> {
+impl TestWorker<'_> {
     /// Investigates to the end.
     ///
     /// # Errors
     /// When there is no report.
-    pub async fn investigate(&self, subject: Subject) -> Result<Report, Exit> {
+    pub async fn investigate(&self, subject: Subject) -> Result<Report, CliError> {
         self.begin(subject).await?.report().await
     }
 
     /// Begins to investigate.
     ///
     /// # Errors
-    /// When the server does not take it.
-    pub async fn begin(&self, subject: Subject) -> Result<Investigation, Exit> {
+    /// When the server does not accept it.
+    pub async fn begin(&self, subject: Subject) -> Result<Investigation, CliError> {
         Investigation::start(&self.client, &self.queue, subject).await
     }
 }

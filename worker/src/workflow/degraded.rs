@@ -1,4 +1,4 @@
-//! What becomes of an activity that has no answer: a finding like any other, with a reason.
+//! Turns the error of an activity into a finding with a reason.
 
 use std::time::SystemTime;
 
@@ -7,16 +7,16 @@ use jiff::Timestamp;
 use osint_activities::model::{FailureDetails, Finding, Status};
 use temporalio_common::error::{ActivityExecutionError, TimeoutType};
 
-use super::plan::Question;
+use crate::report::Question;
 
-/// When an operation was asked and when its activity ended, in the workflow's own time.
+/// When an activity started and when it ended, in workflow time.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Span {
     pub(super) from: Option<SystemTime>,
     pub(super) to: Option<SystemTime>,
 }
 
-/// The finding for an activity that ended in `error`. Never fails: whatever went wrong stays with this one question.
+/// The finding for an activity that ended in `error`. It affects this one question only.
 pub(super) fn degraded(question: &Question, error: &ActivityExecutionError, span: Span) -> Finding {
     if let Some(lack) = details::<FailureDetails>(error) {
         return Finding::unanswered(&lack);
@@ -59,7 +59,7 @@ fn sentence(reason: Reason, service: Option<&str>) -> String {
     }
 }
 
-/// Errors of the platform rather than of the source. The text of an unknown error is left out: it may quote the question.
+/// Errors of the platform, not of the source. The text of an unknown error is left out: it may contain personal data.
 fn other(error: &ActivityExecutionError) -> String {
     if let Some(timeout) = error.as_timeout() {
         return match timeout.timeout_type() {
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sources_own_account_is_kept() {
+    fn failure_details_become_the_finding() {
         let lack = FailureDetails {
             source: "tavily".into(),
             operation: "tavily.adverse_media".into(),
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_timeout_says_so() {
+    fn a_timeout_is_described_as_one() {
         let info = FailureInfo::TimeoutFailureInfo(TimeoutFailureInfo::default());
         let error = remote(Failure { failure_info: Some(info), ..Default::default() });
         assert_eq!(degraded(&question(), &error, span()).reason.as_deref(), Some("no answer within the time allowed"));

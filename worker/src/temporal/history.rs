@@ -1,4 +1,4 @@
-//! What happened in a workflow, in the form that the SDK's replayer reads.
+//! Exports a workflow's history in the form that the SDK's replayer reads.
 
 use temporalio_client::{
     Client, NamespacedClient, WorkflowExecutionInfo, WorkflowFetchHistoryOptions, errors::WorkflowInteractionError,
@@ -8,7 +8,8 @@ use temporalio_common::{
     protos::temporal::api::history::v1::History,
 };
 
-use crate::{codec::Codec, exit::Exit};
+use super::codec::Codec;
+use crate::error::CliError;
 
 /// Fetches the history of a workflow as JSON: of one run, or of the latest. Payloads stay as they are on the server, or
 /// are decrypted by `keys`.
@@ -20,7 +21,7 @@ pub async fn export(
     workflow_id: &str,
     run_id: Option<String>,
     keys: Option<&Codec>,
-) -> Result<Vec<u8>, Exit> {
+) -> Result<Vec<u8>, CliError> {
     let info = WorkflowExecutionInfo::builder()
         .namespace(client.namespace())
         .workflow_id(workflow_id)
@@ -31,15 +32,19 @@ pub async fn export(
     let mut history = History { events: events.map_err(|error| unreadable(workflow_id, &error))? };
     if let Some(keys) = keys {
         let decoded = decode_payloads(&mut history, keys, &SerializationContextData::None).await;
-        decoded.map_err(|error| Exit::ours(format!("the history of '{workflow_id}' cannot be decrypted: {error}")))?;
+        decoded.map_err(|error| {
+            CliError::failure(format!("the history of '{workflow_id}' cannot be decrypted: {error}"))
+        })?;
     }
-    serde_json::to_vec(&history).map_err(|error| Exit::ours(format!("cannot write JSON: {error}")))
+    serde_json::to_vec(&history).map_err(|error| CliError::failure(format!("cannot write JSON: {error}")))
 }
 
-fn unreadable(id: &str, error: &WorkflowInteractionError) -> Exit {
+fn unreadable(id: &str, error: &WorkflowInteractionError) -> CliError {
     match error {
-        WorkflowInteractionError::NotFound(_) => Exit::user(format!("there is no workflow '{id}' in this namespace"))
-            .hint("`temporal workflow list` shows those that there are"),
-        other => Exit::ours(format!("the history of '{id}' cannot be read: {other}")),
+        WorkflowInteractionError::NotFound(_) => {
+            CliError::user(format!("there is no workflow '{id}' in this namespace"))
+                .hint("`temporal workflow list` shows those that there are")
+        }
+        other => CliError::failure(format!("the history of '{id}' cannot be read: {other}")),
     }
 }

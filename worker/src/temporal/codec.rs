@@ -1,17 +1,17 @@
-//! Encryption of everything that workflows and activities say to each other through the server.
+//! Encrypts everything that workflows and activities pass through the server.
 //!
-//! A Temporal server keeps the input and the result of every workflow and activity, and shows them in its UI. Here those
-//! name companies and people. With a key, the server stores only what holders of the key can read:
+//! A Temporal server keeps the input and the result of every workflow and activity, and shows them in its UI. Here they name
+//! companies and people. With a key, only holders of the key can read what the server stores:
 //!
 //! * Each payload is encrypted whole with AES-256-GCM under a fresh random nonce. Its metadata keep the *id* of the key, in
 //!   the form that Temporal's own encryption samples use (`encoding: binary/encrypted`, `encryption-key-id`).
 //! * Messages and stack traces of failures travel as payloads too, see [`Codec::converter`]. A failure's *type* stays
 //!   readable: the server needs it to decide about retries.
-//! * To rotate, put a new key in front: the first key encrypts, every key decrypts. Drop the old one when nothing that it
-//!   encrypted is retained any longer. A random nonce suffices for some four billion payloads per key.
+//! * To rotate, put a new key in front: the first key encrypts, every key decrypts. Drop the old key when the server no
+//!   longer retains anything encrypted with it. Random nonces are safe for about four billion payloads per key.
 //!
-//! A payload that is not encrypted is read as it is, so that a worker with a new key finishes what was begun without one. It
-//! follows that encryption hides what is on the server, but does not prove who wrote it.
+//! A payload that is not encrypted is read as it is, so a worker with a new key can finish older workflows. Encryption
+//! therefore hides what is on the server, but does not prove who wrote it.
 
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
@@ -30,7 +30,7 @@ use temporalio_common::{
     protos::temporal::api::common::v1::Payload,
 };
 
-use crate::exit::Exit;
+use crate::error::CliError;
 
 /// The variable with the keys: `ID:BASE64[,ID:BASE64…]`, each of 32 bytes.
 pub const KEYS: &str = "OSINT_CODEC_KEY";
@@ -42,10 +42,10 @@ const ENCODING: &str = "encoding";
 const ENCRYPTED: &[u8] = b"binary/encrypted";
 const KEY_ID: &str = "encryption-key-id";
 
-/// Letters of a key's id, which everybody who sees the server can read.
+/// Longest id of a key, in letters. Everyone with access to the server can read the id.
 const MAX_ID: usize = 64;
 
-/// The keys. Without any, payloads leave as they are, and encrypted ones are refused with a text that says what is missing.
+/// The keys. Without keys, payloads are sent as they are, and reading an encrypted one fails with the missing key's id.
 #[derive(Clone, Default)]
 pub struct Codec {
     ring: Arc<Ring>,
@@ -56,7 +56,7 @@ struct Ring {
     keys: Vec<(String, LessSafeKey)>,
 }
 
-/// Why keys cannot be used. No text repeats a key.
+/// Why keys cannot be used. The text never contains a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyError(String);
 
@@ -76,7 +76,7 @@ pub enum CodecError {
         /// The ids of the keys that are here.
         present: Vec<String>,
     },
-    /// It is not what the key encrypted: cut short, changed, or encrypted with another key of the same id.
+    /// It was cut, changed, or encrypted with another key of the same id.
     Tampered {
         /// The id of the key.
         key: String,
@@ -112,31 +112,31 @@ impl From<CodecError> for PayloadConversionError {
 }
 
 impl Codec {
-    /// The keys that the environment names; none if it names none.
+    /// The keys that the environment names, which may be none.
     ///
     /// # Errors
     /// When they cannot be used. The text names the variable and never a key.
-    pub fn from_env() -> Result<Self, Exit> {
+    pub fn from_env() -> Result<Self, CliError> {
         Self::read(|name| std::env::var(name).ok())
     }
 
-    /// The same from anything that knows the values of variables.
+    /// As [`Codec::from_env`], with `lookup` in place of the environment.
     ///
     /// # Errors
     /// As [`Codec::from_env`].
-    pub fn read(lookup: impl Fn(&str) -> Option<String>) -> Result<Self, Exit> {
+    pub fn read(lookup: impl Fn(&str) -> Option<String>) -> Result<Self, CliError> {
         let value = |name| lookup(name).filter(|value| !value.trim().is_empty());
         let hint = "32 random bytes with a name: `echo \"2026-01:$(openssl rand -base64 32)\"`";
-        let refused = |name: &str, why: &dyn fmt::Display| Exit::user(format!("{name}: {why}")).hint(hint);
+        let refused = |name: &str, why: &dyn fmt::Display| CliError::user(format!("{name}: {why}")).hint(hint);
         match (value(KEYS), value(KEYS_FILE)) {
             (None, None) => Ok(Self::default()),
             (Some(_), Some(_)) => {
-                Err(Exit::user(format!("{KEYS} and {KEYS_FILE} are both set")).hint("unset one of them"))
+                Err(CliError::user(format!("{KEYS} and {KEYS_FILE} are both set")).hint("unset one of them"))
             }
             (Some(keys), None) => keys.parse().map_err(|error| refused(KEYS, &error)),
             (None, Some(file)) => match std::fs::read_to_string(&file) {
                 Ok(keys) => keys.parse().map_err(|error| refused(KEYS_FILE, &error)),
-                Err(error) => Err(Exit::user(format!("{KEYS_FILE}: cannot read {file}: {error}"))),
+                Err(error) => Err(CliError::user(format!("{KEYS_FILE}: cannot read {file}: {error}"))),
             },
         }
     }
@@ -146,7 +146,7 @@ impl Codec {
         self.ring.keys.iter().map(|(id, _)| id.as_str())
     }
 
-    /// What a client needs in order to speak through this codec. Once there is a key, texts of failures are encrypted too.
+    /// A client's data converter with this codec. With a key, it encrypts the texts of failures too.
     #[must_use]
     pub fn converter(&self) -> DataConverter {
         let failures = DefaultFailureConverter::new(!self.ring.keys.is_empty());
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_encrypted_is_unreadable_and_comes_back_whole() {
+    async fn a_payload_is_unreadable_and_decrypts_unchanged() {
         let codec = codec(&key("a", 1));
         let (once, twice) = (encode(&codec).await, encode(&codec).await);
         assert!(!once.data.windows(4).any(|bytes| bytes == b"Jane" || bytes == b"json"), "{once:?}");
@@ -315,13 +315,13 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_was_never_encrypted_is_read_as_it_is_and_no_key_encrypts_nothing() {
+    async fn plain_payloads_are_read_and_no_key_encrypts_nothing() {
         assert_eq!(decode(&codec(&key("a", 1)), payload()).await, Ok(payload()));
         assert_eq!(encode(&Codec::default()).await, payload());
     }
 
     #[test]
-    fn keys_that_cannot_be_used_are_refused_without_being_repeated() {
+    fn unusable_keys_are_refused_and_never_shown() {
         let secret = BASE64_STANDARD.encode([7; 16]);
         for (text, expected) in [
             ("", "ID:BASE64"),
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn the_environment_names_keys_or_a_file_with_them() {
+    fn keys_come_from_a_variable_or_a_file() {
         let file = std::env::temp_dir().join(format!("codec-{}", std::process::id()));
         std::fs::write(&file, format!("{}\n", key("filed", 1))).expect("a file");
         let path = file.display().to_string();

@@ -1,40 +1,25 @@
-//! A place for workers: a server, sources, a file of thresholds and a folder.
+//! The fixture for worker processes: a server, simulated sources, a thresholds file and a folder.
 
 use std::{
     collections::BTreeMap,
     fs,
-    future::Future,
     process::{Output, Stdio},
     time::Duration,
 };
 
 use osint_activities::model::{Country, Subject};
-use osint_worker::{codec::Codec, devserver::DevServerOptions, run::TASK_QUEUE, stack::Stack, starter::Investigation};
+use osint_tests::wait::eventually;
+use osint_worker::{
+    dev::{DevStack, server::DevServerOptions},
+    run::TASK_QUEUE,
+    temporal::{codec::Codec, starter::Investigation},
+};
 use serde_json::Value;
 use temporalio_client::Client;
 use tokio::{
     io::{AsyncBufReadExt, AsyncReadExt, BufReader},
     process::{Child, ChildStderr, Command},
-    time::{Instant, sleep},
 };
-
-/// Far beyond what a loaded machine needs; it only keeps a broken test from hanging.
-const LIMIT: Duration = Duration::from_secs(240);
-
-/// Looks until there is a value.
-pub(crate) async fn eventually<T, F>(what: &str, mut look: impl FnMut() -> F) -> T
-where
-    F: Future<Output = Option<T>>,
-{
-    let limit = Instant::now() + LIMIT;
-    loop {
-        if let Some(value) = look().await {
-            return value;
-        }
-        assert!(Instant::now() < limit, "waited {LIMIT:?} in vain: {what}");
-        sleep(Duration::from_millis(20)).await;
-    }
-}
 
 /// A large listed company.
 pub(crate) fn equinor() -> Subject {
@@ -47,7 +32,7 @@ pub(crate) fn equinor() -> Subject {
     }
 }
 
-/// The command line, with nothing of this process's environment but what `variables` say.
+/// The command `osint` with only `variables` in its environment.
 pub(crate) fn osint(variables: &BTreeMap<String, String>) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_osint"));
     command.env_clear().envs(variables).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -61,24 +46,24 @@ pub(crate) fn variables(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
 }
 
 /// Standard output and standard error.
-pub(crate) fn words(output: &Output) -> String {
+pub(crate) fn printed(output: &Output) -> String {
     format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
 }
 
-/// The place.
-pub(crate) struct Site {
-    pub(crate) stack: Stack,
+/// A server and sources for worker processes.
+pub(crate) struct Fixture {
+    pub(crate) stack: DevStack,
     pub(crate) client: Client,
     pub(crate) variables: BTreeMap<String, String>,
     folder: tempfile::TempDir,
 }
 
-impl Site {
+impl Fixture {
     /// Starts the server and the sources. Its client and its workers hold `keys`.
     pub(crate) async fn start(breakers: &str, keys: Option<&str>) -> Self {
         let codec: Codec = keys.map(|keys| keys.parse().unwrap()).unwrap_or_default();
         let options = DevServerOptions { converter: codec.converter(), ..DevServerOptions::default() };
-        let stack = Stack::start(options, &[]).await.unwrap();
+        let stack = DevStack::start(options, &[]).await.unwrap();
         let folder = tempfile::tempdir().unwrap();
         let (thresholds, state) = (folder.path().join("breakers.yaml"), folder.path().join("breakers.state"));
         fs::write(&thresholds, breakers).unwrap();
@@ -94,7 +79,7 @@ impl Site {
         Self { stack, client, variables, folder }
     }
 
-    /// Runs a worker with some variables more, and waits until it takes tasks.
+    /// Runs a worker with additional variables, and waits until it takes tasks.
     pub(crate) async fn worker(&self, more: &[(&str, &str)]) -> Worker {
         let worker = self.begin(more).await;
         eventually("the worker is ready", async || worker.page("ready").await.filter(|(status, _)| *status == 200))
@@ -102,16 +87,16 @@ impl Site {
         worker
     }
 
-    /// The same without waiting for more than its first words.
+    /// As [`Fixture::worker`], but waits only for the address of the admin server.
     pub(crate) async fn begin(&self, more: &[(&str, &str)]) -> Worker {
         let mut child = osint(&self.variables).envs(more.iter().copied()).arg("worker").spawn().unwrap();
-        let mut words = BufReader::new(child.stderr.take().unwrap());
-        let (mut said, mut admin) = (String::new(), None);
+        let mut stderr = BufReader::new(child.stderr.take().unwrap());
+        let (mut log, mut admin) = (String::new(), None);
         while admin.is_none() {
-            assert!(words.read_line(&mut said).await.unwrap() > 0, "the worker has ended: {said}");
-            admin = said.rsplit_once("http://").map(|(_, address)| address.trim().to_owned());
+            assert!(stderr.read_line(&mut log).await.unwrap() > 0, "the worker has ended: {log}");
+            admin = log.rsplit_once("http://").map(|(_, address)| address.trim().to_owned());
         }
-        Worker { child, words, admin: admin.unwrap() }
+        Worker { child, stderr, admin: admin.unwrap() }
     }
 
     /// Begins an investigation.
@@ -133,12 +118,12 @@ impl Site {
 /// A worker process; dropping it kills it.
 pub(crate) struct Worker {
     child: Child,
-    words: BufReader<ChildStderr>,
+    stderr: BufReader<ChildStderr>,
     admin: String,
 }
 
 impl Worker {
-    /// Status and body of a page of its admin server; `None` if nobody answers.
+    /// Status and body of a page of its admin server; `None` without an answer.
     pub(crate) async fn page(&self, page: &str) -> Option<(u16, String)> {
         let http = reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(10)).build().ok()?;
         let answer = http.get(format!("http://{}/{page}", self.admin)).send().await.ok()?;
@@ -159,11 +144,11 @@ impl Worker {
         assert!(Command::new("kill").args(["-s", name, &id]).status().await.unwrap().success());
     }
 
-    /// Waits for its end: the exit code, and what it said since its first words.
+    /// Waits for its end. Returns the exit code and the rest of the log.
     pub(crate) async fn ended(mut self) -> (Option<i32>, String) {
-        let mut said = String::new();
-        self.words.read_to_string(&mut said).await.unwrap();
-        (self.child.wait().await.unwrap().code(), said)
+        let mut log = String::new();
+        self.stderr.read_to_string(&mut log).await.unwrap();
+        (self.child.wait().await.unwrap().code(), log)
     }
 
     /// Kills it at once.

@@ -1,8 +1,7 @@
-//! How much a worker takes on at a time, how fast, and which version it says it is.
+//! How much work a worker takes on, how fast, and which version it reports.
 //!
-//! The defaults are the SDK's own. Three things bound the work of a process: *slots*, how many tasks run at once; *pollers*,
-//! how many requests for tasks are open; and *rates*. A source's own limits belong into `breakers.yaml`, where they hold
-//! whatever a worker takes on.
+//! The defaults are the SDK's own. Three settings limit a process: *slots* (tasks that run at once), *pollers* (open requests
+//! for tasks) and *rates*. A source's own limits belong in `breakers.yaml`.
 
 use std::str::FromStr;
 
@@ -16,7 +15,7 @@ use temporalio_sdk::runtime::{
     worker_tuner::{FixedSizeSlotSupplier, TunerHolder},
 };
 
-use crate::exit::Exit;
+use crate::error::CliError;
 
 /// A number of tasks per second: more than zero, possibly a fraction.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -33,7 +32,7 @@ impl FromStr for Rate {
     }
 }
 
-/// What becomes of a running workflow when another version of the worker is deployed.
+/// What happens to a running workflow when another version of the worker is deployed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum Versioning {
     /// It ends on the version on which it began.
@@ -62,10 +61,10 @@ pub struct Tuning {
     /// Requests for workflow tasks that may be open at once; at least 2 while workflows are cached
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = positive(), env = "OSINT_WORKFLOW_POLLERS")]
     pub workflow_pollers: u32,
-    /// Workflows whose state is kept between their tasks; 0 replays each from its history every time
+    /// Workflows whose state is kept between their tasks; with 0, each task replays the whole history
     #[arg(long, value_name = "N", default_value_t = 1000, env = "OSINT_CACHED_WORKFLOWS")]
     pub cached_workflows: u32,
-    /// Activities that this worker starts per second at most; without it, as many as come
+    /// Activities that this worker starts per second at most; without it, no limit
     #[arg(long, value_name = "RATE", env = "OSINT_ACTIVITIES_PER_SECOND")]
     pub activities_per_second: Option<Rate>,
     /// Activities that the server hands out from this queue per second at most, to all its workers together. Workers with
@@ -79,7 +78,7 @@ pub struct Tuning {
     /// Id of this build; without it, a checksum of the program
     #[arg(long, value_name = "ID", env = "OSINT_BUILD_ID", help_heading = "Version")]
     pub build_id: Option<String>,
-    /// What becomes of running workflows when another version is deployed
+    /// What happens to running workflows when another version is deployed
     #[arg(long, value_enum, default_value_t, value_name = "HOW", env = "OSINT_VERSIONING", help_heading = "Version")]
     pub versioning: Versioning,
 }
@@ -107,13 +106,13 @@ impl Default for Tuning {
 }
 
 impl Tuning {
-    /// Checks what no single setting can be checked for.
+    /// Checks the settings together.
     ///
     /// # Errors
     /// When two settings do not go together (the user's mistake).
-    pub fn check(&self) -> Result<(), Exit> {
+    pub fn check(&self) -> Result<(), CliError> {
         if self.cached_workflows > 0 && self.workflow_pollers < 2 {
-            return Err(Exit::user("--workflow-pollers (OSINT_WORKFLOW_POLLERS) must be at least 2")
+            return Err(CliError::user("--workflow-pollers (OSINT_WORKFLOW_POLLERS) must be at least 2")
                 .hint("one of them asks for tasks of cached workflows; or cache none with --cached-workflows 0"));
         }
         Ok(())
@@ -129,7 +128,7 @@ impl Tuning {
             .build()
     }
 
-    /// `None` leaves the SDK's default, which a server may replace by pollers that it scales itself.
+    /// `None` keeps the SDK's default, which lets the server scale the pollers.
     pub(crate) fn workflow_polls(&self) -> Option<PollerBehavior> {
         polls(self.workflow_pollers, Self::default().workflow_pollers)
     }
@@ -147,7 +146,7 @@ impl Tuning {
         (per_second(self.activities_per_second), per_second(self.queue_activities_per_second))
     }
 
-    /// What this worker says it is; `None` leaves the SDK's checksum of the program.
+    /// The version that this worker reports; `None` keeps the SDK's checksum of the program.
     pub(crate) fn version(&self) -> Option<WorkerDeploymentOptions> {
         let build = self.build_id.clone()?;
         let Some(deployment) = &self.deployment else { return Some(WorkerDeploymentOptions::from_build_id(build)) };
@@ -165,7 +164,7 @@ fn polls(asked: u32, default: u32) -> Option<PollerBehavior> {
     (asked != default).then(|| PollerBehavior::SimpleMaximum(count(asked)))
 }
 
-/// At most 100 000 by the parser, or any `u32` that a caller sets: both fit.
+/// A `u32` fits into a `usize` on every platform that we support.
 fn count(n: u32) -> usize {
     usize::try_from(n).unwrap_or(usize::MAX)
 }
@@ -188,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn the_defaults_of_flags_are_the_defaults() {
+    fn the_flags_have_the_same_defaults_as_the_type() {
         assert_eq!(read("").expect("valid"), Tuning::default());
         assert!(Tuning::default().check().is_ok());
     }
@@ -217,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_deployment_turns_versioning_on_and_a_build_id_alone_does_not() {
+    fn only_a_deployment_turns_versioning_on() {
         let version = |line: &str| read(line).expect("valid").version();
         assert_eq!(version(""), None);
         let alone = version("--build-id 7").expect("a version");

@@ -1,5 +1,5 @@
-//! A crowd: a workflow that asks for many activities at once, some of which a breaker refuses. For tests and measurements of
-//! what breakers add to a worker, without sources and reports around it.
+//! Load: a workflow that starts many activities at once. A breaker refuses some. Tests and measurements use it to see what
+//! breakers add to a worker, without sources and reports.
 
 #![allow(missing_docs, reason = "the SDK's macros make items that cannot be documented")]
 
@@ -31,10 +31,10 @@ services:
 
 /// The activities.
 #[derive(Debug, Clone, Copy)]
-pub struct Crowd;
+pub struct LoadActivities;
 
 #[activities]
-impl Crowd {
+impl LoadActivities {
     #[activity(name = "double")]
     pub async fn double(self: Arc<Self>, _ctx: ActivityContext, n: u32) -> Result<u32, ActivityError> {
         Ok(n * 2)
@@ -46,18 +46,18 @@ impl Crowd {
     }
 }
 
-/// What to ask for.
+/// How many activities to start.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct Size {
     /// Branches.
     pub branches: u32,
     /// True: one branch after the other.
     pub in_turn: bool,
-    /// Every so many branches one is refused; 1 refuses all.
+    /// One branch in this many is refused; 1 refuses all.
     pub refused_every: u32,
 }
 
-/// Asks for all of it.
+/// Starts the activities.
 #[workflow]
 #[derive(Default)]
 pub struct FanOut;
@@ -87,13 +87,13 @@ async fn branch(ctx: &WorkflowContext<FanOut>, n: u32, size: Size) -> Result<u32
         ActivityOptions::with_start_to_close_timeout(Duration::from_secs(30)).retry_policy(once).build()
     };
     if n.is_multiple_of(size.refused_every) {
-        return match ctx.execute_activity(Crowd::refused, n, options()).await {
+        return match ctx.execute_activity(LoadActivities::refused, n, options()).await {
             Err(error) if Degradation::from_activity_error(&error).is_some_and(|it| it.reason == Reason::Open) => Ok(0),
             other => other,
         };
     }
-    let double = ctx.execute_activity(Crowd::double, n, options()).await?;
-    if n.is_multiple_of(2) { Ok(double) } else { ctx.execute_activity(Crowd::double, double, options()).await }
+    let double = ctx.execute_activity(LoadActivities::double, n, options()).await?;
+    if n.is_multiple_of(2) { Ok(double) } else { ctx.execute_activity(LoadActivities::double, double, options()).await }
 }
 
 /// What [`FanOut`] returns.
@@ -129,7 +129,7 @@ pub async fn with_worker<T>(
     let mut options = WorkerOptions::new(queue)
         .activity_inbound_interceptor(CircuitInterceptor::new(registry))
         .max_cached_workflows(cached)
-        .register_activities(Crowd)
+        .register_activities(LoadActivities)
         .register_workflow::<FanOut>()?
         .build();
     options.register_workflow_interceptors(vec![workflow_interceptor()]);
@@ -139,7 +139,7 @@ pub async fn with_worker<T>(
 /// Starts a [`FanOut`].
 ///
 /// # Errors
-/// When the server does not take it.
+/// When the server does not accept it.
 pub async fn start(
     client: &Client,
     queue: &str,
@@ -153,7 +153,7 @@ pub async fn start(
 /// Runs one to its end.
 ///
 /// # Errors
-/// When it does not end well.
+/// When it fails.
 pub async fn fan_out(client: &Client, queue: &str, id: &str, size: Size) -> anyhow::Result<Vec<u32>> {
     let handle = start(client, queue, id, size).await?;
     Ok(handle.get_result(WorkflowGetResultOptions::default()).await?)

@@ -1,14 +1,14 @@
-//! What an operator may order: `POST /breakers/NAME` overrules a breaker, or lets it decide again.
+//! `POST /breakers/NAME` overrides a breaker, or lets it decide again.
 //!
-//! Whoever can reach this machine's loopback interface is an operator; nobody else is, wherever the server listens. A web page
-//! that an operator happens to look at is nobody: its requests carry a name of its own in `Host`, or no JSON.
+//! Only requests from this machine's loopback interface are accepted, even if the server listens elsewhere too. A web page in
+//! an operator's browser cannot send one: its request has the page's own name in `Host`, or no JSON.
 //!
 //! | answer | means |
 //! |---|---|
-//! | 200 | it is in force, and stored |
-//! | 503 | it is in force in this worker, and **not** stored: a restart forgets it, and the fleet does not know |
-//! | 400, 415, 422 | that is no order |
-//! | 403 | not from here |
+//! | 200 | the override is in force and stored |
+//! | 503 | the override is in force in this worker, but **not** stored: it is lost at a restart and unknown to the fleet |
+//! | 400, 415, 422 | the request is malformed |
+//! | 403 | the request comes from elsewhere |
 //! | 404 | there is no such breaker |
 
 use std::{net::SocketAddr, time::Duration};
@@ -24,76 +24,76 @@ use circuit_registry::{Breaker, BreakerView, CircuitRegistry, Override, policy::
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-/// Names and reasons are for people to read, and are kept in every worker.
-const LONGEST: usize = 500;
+/// Longest name or reason in bytes. People read them, and every worker keeps them.
+const MAX_TEXT: usize = 500;
 
-/// What an operator orders.
+/// What an operator wants a breaker to do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "order", rename_all = "snake_case", deny_unknown_fields)]
-pub enum Order {
+pub enum OverrideRequest {
     /// Refuse every call.
-    Open(Said),
+    Open(OverrideDetails),
     /// Let every call pass.
-    Close(Said),
-    /// Let every call pass, and tell when the breaker would have opened.
-    Observe(Said),
-    /// Decide again. Without a name, whoever ordered something else.
+    Close(OverrideDetails),
+    /// Let every call pass, and log when the breaker would have opened.
+    Observe(OverrideDetails),
+    /// Let the breaker decide again. Without a name, all overrides end.
     Auto {
-        /// Only what this operator ordered.
+        /// End only the override of this operator.
         #[serde(default)]
         who: Option<String>,
     },
 }
 
-/// Who overrules a breaker, why, and for how long.
+/// Who overrides a breaker, why, and for how long.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Said {
-    /// Who.
+pub struct OverrideDetails {
+    /// The operator.
     pub who: String,
-    /// Why.
+    /// The reason.
     pub why: String,
-    /// For how long; without it, until released.
+    /// Duration in milliseconds; without it, until released.
     #[serde(default)]
     pub for_ms: Option<u64>,
 }
 
-/// What became of an order.
+/// The answer to an override that is stored.
 #[derive(Debug, Clone, Serialize)]
-struct Done {
-    /// It is in force everywhere where the breaker is shared.
+struct Stored {
+    /// True if the override is in force in every worker that shares the breaker.
     fleet: bool,
-    /// The breaker now.
+    /// The breaker after the override.
     breaker: BreakerView,
 }
 
 /// The routes that change something.
 pub(crate) fn router(registry: CircuitRegistry) -> Router {
-    Router::new().route("/breakers/{name}", post(order)).with_state(registry)
+    Router::new().route("/breakers/{name}", post(override_breaker)).with_state(registry)
 }
 
-async fn order(
+async fn override_breaker(
     State(registry): State<CircuitRegistry>,
     ConnectInfo(peer): ConnectInfo<SocketAddr>,
     headers: HeaderMap,
     Path(name): Path<String>,
-    Json(order): Json<Order>,
+    Json(order): Json<OverrideRequest>,
 ) -> Response {
     if !(peer.ip().to_canonical().is_loopback() && names_an_address(&headers)) {
-        return refused(StatusCode::FORBIDDEN, "breakers are overruled from the worker's own machine only");
+        return refused(StatusCode::FORBIDDEN, "breakers can be overridden from the worker's own machine only");
     }
     let Some(breaker) = known(&registry, &name) else {
         let message = format!("there is no breaker '{name}'; `osint breakers` lists them");
         return refused(StatusCode::NOT_FOUND, &message);
     };
-    if let Err(message) = obey(&breaker, order) {
+    if let Err(message) = apply(&breaker, order) {
         return refused(StatusCode::BAD_REQUEST, &message);
     }
     match breaker.stored().await {
         Ok(()) => {
             let shares = matches!(breaker.policy().fleet, FleetPolicy::Share(_));
             let fleet = shares && registry.store_errors().is_some_and(|(kind, _)| kind == "redis");
-            Json(Done { fleet, breaker: breaker.view() }).into_response()
+            Json(Stored { fleet, breaker: breaker.view() }).into_response()
         }
         Err(error) => refused(StatusCode::SERVICE_UNAVAILABLE, &error.to_string()),
     }
@@ -103,14 +103,14 @@ fn refused(status: StatusCode, message: &str) -> Response {
     (status, Json(json!({ "error": message }))).into_response()
 }
 
-/// A page from elsewhere can make a browser come here under the page's own name, but not under an address.
+/// A web page from elsewhere can send a browser here under the page's own host name, but not under an IP address.
 fn names_an_address(headers: &HeaderMap) -> bool {
     let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
     let name = host.rsplit_once(':').filter(|(_, port)| port.parse::<u16>().is_ok()).map_or(host, |(name, _)| name);
     name == "localhost" || name.trim_matches(['[', ']']).parse::<std::net::IpAddr>().is_ok()
 }
 
-/// A breaker that is there, or that inherits from one that is configured. A misspelt name must not make a new one.
+/// A breaker that exists or that inherits from a configured one. A misspelt name must not create a breaker.
 fn known(registry: &CircuitRegistry, name: &str) -> Option<Breaker> {
     let family = name.split_once(':').map(|(family, _)| family);
     let configured = registry.config().service_names().any(|known| known == name || Some(known) == family);
@@ -118,36 +118,36 @@ fn known(registry: &CircuitRegistry, name: &str) -> Option<Breaker> {
     (configured || there()).then(|| registry.breaker(name))
 }
 
-fn obey(breaker: &Breaker, order: Order) -> Result<(), String> {
-    let overruled = |said: Said| {
-        let order = Override::new(line("who", said.who)?, line("why", said.why)?);
-        match said.for_ms {
+fn apply(breaker: &Breaker, order: OverrideRequest) -> Result<(), String> {
+    let details = |given: OverrideDetails| {
+        let order = Override::new(line("who", given.who)?, line("why", given.why)?);
+        match given.for_ms {
             None => Ok(order),
-            Some(0) => Err("for how long? Not at all is no time".to_owned()),
+            Some(0) => Err("how long? The duration must be above 0".to_owned()),
             Some(millis) => Ok(order.lasting(Duration::from_millis(millis))),
         }
     };
     match order {
-        Order::Open(said) => breaker.force_open(overruled(said)?),
-        Order::Close(said) => breaker.force_closed(overruled(said)?),
-        Order::Observe(said) => breaker.observe_only(overruled(said)?),
-        Order::Auto { who: None } => breaker.auto(),
-        Order::Auto { who: Some(who) } => {
+        OverrideRequest::Open(given) => breaker.force_open(details(given)?),
+        OverrideRequest::Close(given) => breaker.force_closed(details(given)?),
+        OverrideRequest::Observe(given) => breaker.observe_only(details(given)?),
+        OverrideRequest::Auto { who: None } => breaker.auto(),
+        OverrideRequest::Auto { who: Some(who) } => {
             if !breaker.release(&who) {
-                return Err(format!("'{who}' does not overrule this breaker"));
+                return Err(format!("'{who}' does not override this breaker"));
             }
         }
     }
     Ok(())
 }
 
-/// One line of text with something in it.
+/// One line of text that is not empty.
 fn line(what: &str, text: String) -> Result<String, String> {
     if text.trim().is_empty() {
-        return Err(format!("{what}? It is empty"));
+        return Err(format!("{what}: it is empty"));
     }
-    if text.len() > LONGEST || text.chars().any(char::is_control) {
-        return Err(format!("{what}: one line of at most {LONGEST} bytes"));
+    if text.len() > MAX_TEXT || text.chars().any(char::is_control) {
+        return Err(format!("{what}: one line of at most {MAX_TEXT} bytes"));
     }
     Ok(text)
 }
@@ -163,7 +163,7 @@ pub(crate) mod tests {
 
     use super::*;
 
-    /// A worker, as far as orders are concerned. It ends with the test.
+    /// A registry with the routes of this module. It ends with the test.
     pub(crate) async fn worker(store: Option<MemoryStore>) -> (CircuitRegistry, SocketAddr) {
         let config = BreakersConfig::from_yaml("services: { vies: {}, tavily: {} }").expect("valid configuration");
         let builder = CircuitRegistry::builder().config(config);
@@ -193,10 +193,10 @@ pub(crate) mod tests {
     const OPEN: &str = r#"{ "order": "open", "who": "alice", "why": "maintenance" }"#;
 
     #[tokio::test]
-    async fn what_is_no_order_or_not_from_here_changes_nothing() {
+    async fn refused_requests_change_nothing() {
         let (registry, address) = worker(Some(MemoryStore::new())).await;
         let here = address.to_string();
-        for (name, host, body, status, said) in [
+        for (name, host, body, status, text) in [
             ("tavily", "rebound.example", OPEN, 403, "own machine"),
             ("tavily", "rebound.example:9464", OPEN, 403, "own machine"),
             ("tavilly", &here, OPEN, 404, "no breaker 'tavilly'"),
@@ -206,10 +206,10 @@ pub(crate) mod tests {
             ("tavily", &here, r#"{ "order": "open", "who": "a", "why": " " }"#, 400, "why"),
             ("tavily", &here, r#"{ "order": "open", "who": "a\nb", "why": "b" }"#, 400, "one line"),
             ("tavily", &here, r#"{ "order": "open", "who": "a", "why": "b", "for_ms": 0 }"#, 400, "how long"),
-            ("tavily", &here, r#"{ "order": "auto", "who": "nobody" }"#, 400, "'nobody' does not overrule"),
+            ("tavily", &here, r#"{ "order": "auto", "who": "bob" }"#, 400, "'bob' does not override"),
         ] {
             let (code, answer) = post(address, name, host, body).await;
-            assert!(code == status && answer.contains(said), "{name} at {host}, {body}: {code} {answer}");
+            assert!(code == status && answer.contains(text), "{name} at {host}, {body}: {code} {answer}");
         }
         let views = registry.views();
         assert_eq!(views.len(), 2, "no breaker was made: {views:?}");
@@ -217,7 +217,7 @@ pub(crate) mod tests {
     }
 
     #[tokio::test]
-    async fn an_order_is_acknowledged_when_it_is_stored() {
+    async fn an_override_is_acknowledged_when_it_is_stored() {
         let store = MemoryStore::new();
         let (registry, address) = worker(Some(store.clone())).await;
         for (host, name) in
@@ -231,6 +231,6 @@ pub(crate) mod tests {
         store.set_away(true);
         let (code, answer) = post(address, "tavily", "localhost", r#"{ "order": "auto" }"#).await;
         assert!(code == 503 && answer.contains("away"), "{code} {answer}");
-        assert_eq!(registry.breaker("tavily").view().mode, Mode::Enforce, "in force here all the same");
+        assert_eq!(registry.breaker("tavily").view().mode, Mode::Enforce, "in force here anyway");
     }
 }

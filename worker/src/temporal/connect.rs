@@ -1,20 +1,19 @@
-//! The way to a Temporal server: flags win over `TEMPORAL_*` variables, which win over `temporal.toml`.
+//! Connects to a Temporal server. Flags win over `TEMPORAL_*` variables, which win over `temporal.toml`.
 //!
-//! Addresses, namespaces, API keys, TLS and mTLS come from the SDK's own environment configuration, so whatever works for
-//! Temporal's other tools works here. Payloads pass the [`codec`](crate::codec) whose keys the environment names.
+//! Addresses, namespaces, API keys, TLS and mTLS come from the SDK's own environment configuration, as for Temporal's other
+//! tools. Payloads pass the [`codec`](super::codec) whose keys the environment names.
 
 use std::time::Duration;
 
 use clap::Args;
 use temporalio_client::{
-    Client, ClientOptions, Connection, ConnectionOptions, NamespacedClient,
-    envconfig::LoadClientConfigProfileOptions,
-    tonic::{Code, IntoRequest},
+    Client, ClientOptions, Connection, ConnectionOptions, NamespacedClient, envconfig::LoadClientConfigProfileOptions,
+    tonic::Code,
 };
-use temporalio_common::protos::temporal::api::workflowservice::v1::DescribeNamespaceRequest;
 use tokio::{net::TcpStream, time::timeout};
 
-use crate::{codec::Codec, exit::Exit};
+use super::{codec::Codec, describe_namespace};
+use crate::error::CliError;
 
 /// How long a server may take to accept a connection.
 const CONNECT: Duration = Duration::from_secs(5);
@@ -35,16 +34,16 @@ pub struct Target {
 ///
 /// # Errors
 /// When they cannot be used (the user's mistake).
-pub(crate) fn options(target: &Target) -> Result<(ConnectionOptions, ClientOptions), Exit> {
+pub(crate) fn options(target: &Target) -> Result<(ConnectionOptions, ClientOptions), CliError> {
     let (mut connection, mut client) = ClientOptions::load_from_config(LoadClientConfigProfileOptions::default())
         .map_err(|error| {
-            Exit::user(format!("the Temporal connection settings cannot be used: {error}"))
+            CliError::user(format!("the Temporal connection settings cannot be used: {error}"))
                 .hint("check the TEMPORAL_* variables and temporal.toml")
         })?;
     if let Some(address) = &target.address {
         let scheme = if connection.tls_options.is_some() { "https" } else { "http" };
         let url = if address.contains("://") { address.clone() } else { format!("{scheme}://{address}") };
-        let bad = || Exit::user(format!("--address {address} is not host:port")).hint("for example localhost:7233");
+        let bad = || CliError::user(format!("--address {address} is not host:port")).hint("for example localhost:7233");
         connection.target = url.parse().map_err(|_| bad())?;
         if connection.target.host_str().is_none_or(str::is_empty) {
             return Err(bad());
@@ -57,48 +56,47 @@ pub(crate) fn options(target: &Target) -> Result<(ConnectionOptions, ClientOptio
     Ok((connection, client))
 }
 
-/// Connects, or says why not and what to do.
+/// Connects. An error says why it cannot and what to do.
 ///
 /// # Errors
-/// When the settings are wrong (the user's mistake) or no server answers (not the user's).
-pub async fn connect(target: &Target) -> Result<Client, Exit> {
+/// When the settings are wrong (the user's mistake) or no server answers (a failure).
+pub async fn connect(target: &Target) -> Result<Client, CliError> {
     let (connection, mut client) = options(target)?;
     client.data_converter = Codec::from_env()?.converter();
     let url = &connection.target;
     let host = url.host_str().unwrap_or_default().to_owned();
     let port = url.port_or_known_default().unwrap_or(7233);
-    let absent = |why: String| {
-        Exit::ours(format!("no Temporal server at {host}:{port}: {why}")).hint(
+    let no_server = |why: String| {
+        CliError::failure(format!("no Temporal server at {host}:{port}: {why}")).hint(
             "start one with `osint dev`, or name one with --address or TEMPORAL_ADDRESS \
              (`temporal server start-dev` listens on localhost:7233)",
         )
     };
-    // A plain connect first: the SDK would retry a refused one for ten seconds before it says so.
+    // Try a plain connection first: the SDK would retry a refused one for ten seconds before it reports it.
     match timeout(CONNECT, TcpStream::connect((host.as_str(), port))).await {
-        Err(_) => return Err(absent(format!("no answer within {CONNECT:?}"))),
-        Ok(Err(error)) => return Err(absent(error.to_string())),
+        Err(_) => return Err(no_server(format!("no answer within {CONNECT:?}"))),
+        Ok(Err(error)) => return Err(no_server(error.to_string())),
         Ok(Ok(_)) => {}
     }
     let connected = timeout(CONNECT * 3, Connection::connect(connection)).await;
     let connection = match connected {
-        Err(_) => return Err(absent("something listens there, but does not speak Temporal's protocol".to_owned())),
-        Ok(Err(error)) => return Err(absent(error.to_string())),
+        Err(_) => return Err(no_server("something listens there, but does not speak Temporal's protocol".to_owned())),
+        Ok(Err(error)) => return Err(no_server(error.to_string())),
         Ok(Ok(connection)) => connection,
     };
     let client = Client::new(connection, client);
-    let client = client.map_err(|error| Exit::ours(format!("cannot make a Temporal client: {error}")))?;
+    let client = client.map_err(|error| CliError::failure(format!("cannot make a Temporal client: {error}")))?;
     require_namespace(&client).await?;
     Ok(client)
 }
 
-/// A missing namespace would otherwise show in whatever comes first, in other words each time. Any other trouble with the
-/// question is left to that: not every account may ask it.
-async fn require_namespace(client: &Client) -> Result<(), Exit> {
+/// Reports a missing namespace clearly. Without this check, the first request would fail, each with another text. Other
+/// errors are ignored here, because not every account may describe a namespace.
+async fn require_namespace(client: &Client) -> Result<(), CliError> {
     let namespace = client.namespace();
-    let request = DescribeNamespaceRequest { namespace: namespace.clone(), ..Default::default() };
-    match client.connection().workflow_service().describe_namespace(request.into_request()).await {
+    match describe_namespace(client).await {
         Err(status) if status.code() == Code::NotFound => {
-            Err(Exit::user(format!("the Temporal server has no namespace '{namespace}'"))
+            Err(CliError::user(format!("the Temporal server has no namespace '{namespace}'"))
                 .hint("name an existing one with --namespace or TEMPORAL_NAMESPACE"))
         }
         _ => Ok(()),
@@ -114,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn flags_win() {
+    fn flags_win_over_the_environment() {
         let (connection, client) = options(&target("temporal.internal:7000")).expect("valid");
         assert_eq!(connection.target.as_str(), "http://temporal.internal:7000/");
         assert_eq!(client.namespace, "kyb");
@@ -128,7 +126,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_missing_server_is_not() {
+    async fn a_missing_server_is_a_failure() {
         let error = connect(&target("127.0.0.1:1")).await.map(|_| ()).expect_err("nothing listens on port 1");
         assert_eq!(error.code(), 1);
         assert!(error.to_string().contains("osint dev"), "{error}");

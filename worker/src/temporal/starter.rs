@@ -16,16 +16,16 @@ use temporalio_common::{
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::{
-    exit::Exit,
-    report::Report,
-    workflow::{InvestigationWorkflow, Step},
+    error::CliError,
+    report::{Report, Step},
+    workflow::InvestigationWorkflow,
 };
 
-/// How often progress is asked for.
-const LOOK: Duration = Duration::from_millis(150);
+/// How often `follow` asks for progress.
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(150);
 
-/// An investigation that takes longer has lost its workers.
-const GIVE_UP: Duration = Duration::from_secs(15 * 60);
+/// The server ends an investigation that takes longer. It then has no worker.
+const EXECUTION_TIMEOUT: Duration = Duration::from_secs(15 * 60);
 
 /// An investigation under way.
 pub struct Investigation {
@@ -33,7 +33,7 @@ pub struct Investigation {
     id: String,
 }
 
-/// An id that says nothing about the subject: ids are plain text on the server, in logs and in URLs.
+/// A random id. It holds nothing about the subject, because ids are plain text on the server, in logs and in URLs.
 fn fresh_id() -> String {
     format!("investigation-{:016x}", RandomState::new().hash_one(()))
 }
@@ -42,12 +42,12 @@ impl Investigation {
     /// Starts an investigation of `subject`, which must be [normalised](Subject::normalised).
     ///
     /// # Errors
-    /// When the server does not take it.
-    pub async fn start(client: &Client, task_queue: &str, subject: Subject) -> Result<Self, Exit> {
+    /// When the server does not accept it.
+    pub async fn start(client: &Client, task_queue: &str, subject: Subject) -> Result<Self, CliError> {
         let id = fresh_id();
-        let options = WorkflowStartOptions::new(task_queue, id.as_str()).execution_timeout(GIVE_UP).build();
+        let options = WorkflowStartOptions::new(task_queue, id.as_str()).execution_timeout(EXECUTION_TIMEOUT).build();
         let started = client.start_workflow(InvestigationWorkflow::run, subject, options).await;
-        started.map_err(|error| Exit::ours(format!("the investigation cannot be started: {error}")))?;
+        started.map_err(|error| CliError::failure(format!("the investigation cannot be started: {error}")))?;
         Ok(Self { handle: client.get_workflow_handle(id.as_str()), id })
     }
 
@@ -60,30 +60,30 @@ impl Investigation {
     /// Waits for the report.
     ///
     /// # Errors
-    /// When the subject was refused, or the workflow ended in another way than with a report.
-    pub async fn report(&self) -> Result<Report, Exit> {
+    /// When the subject was refused, or the workflow ended without a report.
+    pub async fn report(&self) -> Result<Report, CliError> {
         self.handle.get_result(WorkflowGetResultOptions::default()).await.map_err(|error| self.failed(&error))
     }
 
-    /// Waits for the report and tells `heard` of every step whose outcome is new.
+    /// Waits for the report. Calls `on_step` for every step that has a new outcome.
     ///
     /// # Errors
     /// As [`Investigation::report`].
-    pub async fn follow(&self, mut heard: impl FnMut(&Step)) -> Result<Report, Exit> {
-        let mut told = Vec::new();
+    pub async fn follow(&self, mut on_step: impl FnMut(&Step)) -> Result<Report, CliError> {
+        let mut shown = Vec::new();
         let mut result = std::pin::pin!(self.report());
-        let mut looks = interval(LOOK);
-        looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut ticks = interval(PROGRESS_INTERVAL);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let report = loop {
             tokio::select! {
                 report = &mut result => break report?,
-                _ = looks.tick() => {
-                    // Progress is a courtesy: while no worker answers, there is none.
-                    tell_new(&self.progress().await, &mut told, &mut heard);
+                _ = ticks.tick() => {
+                    // While no worker answers the query, there is no progress to show.
+                    show_new(&self.progress().await, &mut shown, &mut on_step);
                 }
             }
         };
-        tell_new(&self.progress().await, &mut told, &mut heard);
+        show_new(&self.progress().await, &mut shown, &mut on_step);
         Ok(report)
     }
 
@@ -92,31 +92,31 @@ impl Investigation {
         query.await.unwrap_or_default()
     }
 
-    fn failed(&self, error: &WorkflowGetResultError) -> Exit {
+    fn failed(&self, error: &WorkflowGetResultError) -> CliError {
         if let WorkflowGetResultError::Failed(failure) = error {
             return match &**failure {
-                IncomingError::Application(app) if app.type_name() == Some("InvalidSubject") => Exit::user(app),
-                other => Exit::ours(format!("investigation {} failed: {other}", self.id)),
+                IncomingError::Application(app) if app.type_name() == Some("InvalidSubject") => CliError::user(app),
+                other => CliError::failure(format!("investigation {} failed: {other}", self.id)),
             };
         }
-        Exit::ours(format!("investigation {} has no report: {error}", self.id))
+        CliError::failure(format!("investigation {} has no report: {error}", self.id))
     }
 }
 
-fn tell_new(steps: &[Step], told: &mut Vec<String>, heard: &mut impl FnMut(&Step)) {
+fn show_new(steps: &[Step], shown: &mut Vec<String>, on_step: &mut impl FnMut(&Step)) {
     for step in steps {
-        if step.status.is_some() && !told.contains(&step.operation) {
-            told.push(step.operation.clone());
-            heard(step);
+        if step.status.is_some() && !shown.contains(&step.operation) {
+            shown.push(step.operation.clone());
+            on_step(step);
         }
     }
 }
 
-/// Makes sure that somebody takes tasks from the queue; otherwise an investigation would wait without a word.
+/// Checks that a worker takes tasks from the queue. Without one, an investigation would wait and show nothing.
 ///
 /// # Errors
-/// When nobody does.
-pub async fn require_worker(client: &Client, task_queue: &str) -> Result<(), Exit> {
+/// When there is none.
+pub async fn require_worker(client: &Client, task_queue: &str) -> Result<(), CliError> {
     let request = DescribeTaskQueueRequest {
         namespace: client.namespace(),
         task_queue: Some(TaskQueue { name: task_queue.to_owned(), ..Default::default() }),
@@ -128,11 +128,11 @@ pub async fn require_worker(client: &Client, task_queue: &str) -> Result<(), Exi
         Ok(answer) => answer.into_inner().pollers,
         Err(status) => {
             let what = format!("the Temporal server refuses namespace '{}': {}", client.namespace(), status.message());
-            return Err(Exit::ours(what).hint("name an existing one with --namespace or TEMPORAL_NAMESPACE"));
+            return Err(CliError::failure(what).hint("name an existing one with --namespace or TEMPORAL_NAMESPACE"));
         }
     };
     if pollers.is_empty() {
-        return Err(Exit::ours(format!("no worker takes tasks from the queue '{task_queue}'"))
+        return Err(CliError::failure(format!("no worker takes tasks from the queue '{task_queue}'"))
             .hint("start one with `osint worker` (or `osint dev`), or name another queue with --task-queue"));
     }
     Ok(())
@@ -143,7 +143,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_differ_and_say_nothing() {
+    fn ids_are_random_and_hold_nothing_else() {
         let ids: std::collections::HashSet<_> = (0..1000).map(|_| fresh_id()).collect();
         assert_eq!(ids.len(), 1000);
         assert!(ids.iter().all(|id| id.len() == "investigation-".len() + 16));

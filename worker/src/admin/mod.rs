@@ -1,14 +1,14 @@
-//! The worker's own HTTP server: for Prometheus, for an orchestrator, and for people who want to know which breaker is open.
+//! The worker's own HTTP server: for Prometheus, for an orchestrator, and for operators.
 //!
 //! | path | answers |
 //! |---|---|
 //! | `/metrics` | the breakers' and the SDK's metrics, in Prometheus' text format |
-//! | `/live` | 200 while the task that runs the worker is turning, else 503: restart it |
+//! | `/live` | 200 while the worker's main task runs, else 503: restart it |
 //! | `/ready` | 200 while this worker takes tasks from a server that answers, else 503 with the reasons |
 //! | `/breakers` | a list of all breakers as JSON |
-//! | `POST /breakers/NAME` | overrules a breaker, from this machine only: see [`orders`] |
+//! | `POST /breakers/NAME` | overrides a breaker, from this machine only: see [`overrides`] |
 
-pub mod orders;
+pub mod overrides;
 
 use std::{
     net::SocketAddr,
@@ -28,44 +28,43 @@ use axum::{
 };
 use circuit_registry::{BreakerView, CircuitRegistry};
 use serde_json::json;
-use temporalio_client::{Client, NamespacedClient, tonic::IntoRequest};
-use temporalio_common::protos::temporal::api::workflowservice::v1::DescribeNamespaceRequest;
+use temporalio_client::Client;
 use tokio::{
     net::TcpListener,
     task::JoinHandle,
     time::{Instant, timeout},
 };
 
-use crate::{devserver::port_error, exit::Exit, telemetry::Metrics};
+use crate::{error::CliError, telemetry::Metrics, temporal::describe_namespace};
 
-/// A worker's main task turns at least once a second. One that has not for this long is stuck.
+/// The main task sends a heartbeat once a second. Without one for this long, it is stuck.
 const STUCK: Duration = Duration::from_secs(15);
 
-/// How long the server may take to answer before we call ourselves unready.
+/// How long the Temporal server may take to answer before the worker is not ready.
 const SERVER_ANSWER: Duration = Duration::from_secs(2);
 
-/// What the worker's main task tells the admin server.
+/// What the worker's main task reports to the admin server.
 #[derive(Debug, Clone)]
-pub struct Pulse {
-    inner: Arc<PulseInner>,
+pub struct Liveness {
+    inner: Arc<LivenessInner>,
 }
 
 #[derive(Debug)]
-struct PulseInner {
+struct LivenessInner {
     start: Instant,
     beat_ms: AtomicU64,
     draining: AtomicBool,
 }
 
-impl Default for Pulse {
+impl Default for Liveness {
     fn default() -> Self {
         let (beat_ms, draining) = (AtomicU64::new(0), AtomicBool::new(false));
-        Self { inner: Arc::new(PulseInner { start: Instant::now(), beat_ms, draining }) }
+        Self { inner: Arc::new(LivenessInner { start: Instant::now(), beat_ms, draining }) }
     }
 }
 
-impl Pulse {
-    /// The main task has just turned.
+impl Liveness {
+    /// The heartbeat: the main task is running.
     pub fn beat(&self) {
         let now = u64::try_from(self.inner.start.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.inner.beat_ms.store(now, Ordering::Relaxed);
@@ -85,17 +84,17 @@ impl Pulse {
     }
 }
 
-/// What the admin server looks at.
+/// What the admin server shows.
 #[derive(Clone)]
-pub struct View {
+pub struct AdminState {
     /// The breakers.
     pub registry: CircuitRegistry,
     /// The metrics.
     pub metrics: Arc<Metrics>,
-    /// The way to the Temporal server.
+    /// A client of the Temporal server.
     pub client: Client,
-    /// The worker's main task.
-    pub pulse: Pulse,
+    /// The heartbeat of the worker's main task.
+    pub liveness: Liveness,
 }
 
 /// A running admin server; dropping it ends it.
@@ -110,11 +109,11 @@ impl Admin {
     ///
     /// # Errors
     /// When the address cannot be listened on.
-    pub async fn start(address: SocketAddr, view: View) -> Result<Self, Exit> {
-        let unusable = |error: std::io::Error| port_error(address.port(), &error);
+    pub async fn start(address: SocketAddr, state: AdminState) -> Result<Self, CliError> {
+        let unusable = |error: std::io::Error| CliError::port(address.port(), &error);
         let listener = TcpListener::bind(address).await.map_err(unusable)?;
         let address = listener.local_addr().map_err(unusable)?;
-        let router = router(view).into_make_service_with_connect_info::<SocketAddr>();
+        let router = router(state).into_make_service_with_connect_info::<SocketAddr>();
         let task = tokio::spawn(async move {
             if let Err(error) = axum::serve(listener, router).await {
                 tracing::error!(%error, "the admin server has ended");
@@ -136,44 +135,44 @@ impl Drop for Admin {
     }
 }
 
-fn router(view: View) -> Router {
-    let orders = orders::router(view.registry.clone());
+fn router(state: AdminState) -> Router {
+    let overrides = overrides::router(state.registry.clone());
     Router::new()
         .route("/metrics", get(metrics))
         .route("/live", get(live))
         .route("/ready", get(ready))
         .route("/breakers", get(breakers))
-        .with_state(view)
-        .merge(orders)
+        .with_state(state)
+        .merge(overrides)
 }
 
-async fn metrics(State(view): State<View>) -> Response {
-    match view.metrics.page().await {
+async fn metrics(State(state): State<AdminState>) -> Response {
+    match state.metrics.page().await {
         Ok(page) => ([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], page).into_response(),
         Err(error) => (StatusCode::SERVICE_UNAVAILABLE, error).into_response(),
     }
 }
 
-async fn live(State(view): State<View>) -> Response {
-    let silent = view.pulse.silent_for();
+async fn live(State(state): State<AdminState>) -> Response {
+    let silent = state.liveness.silent_for();
     let alive = silent < STUCK;
     let status = if alive { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     (status, Json(json!({ "live": alive, "last_turn_ms_ago": u64::try_from(silent.as_millis()).ok() }))).into_response()
 }
 
-async fn ready(State(view): State<View>) -> Response {
+async fn ready(State(state): State<AdminState>) -> Response {
     let mut reasons = Vec::new();
-    if view.pulse.draining() {
+    if state.liveness.draining() {
         reasons.push("shutting down: no new tasks are taken".to_owned());
     }
     for kind in ["workflow_task", "activity_task"] {
-        match view.metrics.polls(kind).await {
+        match state.metrics.polls(kind).await {
             Ok(0) => reasons.push(format!("no poll for a {kind} is under way")),
             Ok(_) => {}
             Err(error) => reasons.push(error),
         }
     }
-    if let Err(error) = server_answers(&view.client).await {
+    if let Err(error) = server_answers(&state.client).await {
         reasons.push(error);
     }
     let status = if reasons.is_empty() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
@@ -181,19 +180,15 @@ async fn ready(State(view): State<View>) -> Response {
 }
 
 async fn server_answers(client: &Client) -> Result<(), String> {
-    let namespace = client.namespace();
-    let request = DescribeNamespaceRequest { namespace: namespace.clone(), ..Default::default() };
-    match timeout(SERVER_ANSWER, client.connection().workflow_service().describe_namespace(request.into_request()))
-        .await
-    {
-        Ok(Ok(_)) => Ok(()),
-        Ok(Err(status)) => Err(format!("the Temporal server says: {:?}", status.code())),
+    match timeout(SERVER_ANSWER, describe_namespace(client)).await {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(status)) => Err(format!("the Temporal server answers: {:?}", status.code())),
         Err(_) => Err(format!("the Temporal server did not answer within {SERVER_ANSWER:?}")),
     }
 }
 
-async fn breakers(State(view): State<View>) -> Json<Vec<BreakerView>> {
-    let mut views = view.registry.views();
+async fn breakers(State(state): State<AdminState>) -> Json<Vec<BreakerView>> {
+    let mut views = state.registry.views();
     views.sort_by(|a, b| a.service.cmp(&b.service));
     Json(views)
 }

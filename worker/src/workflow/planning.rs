@@ -1,8 +1,10 @@
-//! The investigation's own desk work: local activities that put what may differ from worker to worker into the history.
+//! Local activities that put what may differ from worker to worker into the history: the plans and the breakers' states.
 //!
-//! None takes more than a moment or talks to anybody, so they run as local activities: no task on the server, one marker in
-//! the history each. A replay reads the marker. A worker with a larger catalog or with other breakers replays old
-//! investigations unchanged.
+//! Each takes a moment and sends no request, so it runs as a local activity: no task on the server, one marker in the
+//! history. A replay reads the marker. A worker with a larger catalog or with other breakers replays old investigations
+//! unchanged.
+//!
+//! The activity names are older than the names of the functions. Saved histories hold them, so they stay.
 
 #![allow(missing_docs, reason = "the SDK's macros make constants that cannot be documented")]
 
@@ -17,35 +19,35 @@ use serde::{Deserialize, Serialize};
 use temporalio_common::error::ApplicationFailure;
 use temporalio_sdk::activities::{ActivityContext, ActivityError, activities};
 
-use super::plan::{Plan, admit, plan, plan_further};
-use crate::report::BreakerState;
+use super::plan::{admit, plan, plan_further};
+use crate::report::{BreakerStatus, Plan};
 
-/// The desk of one worker.
+/// The planning activities of one worker.
 #[derive(Debug)]
-pub struct Desk {
+pub struct PlanningActivities {
     registry: CircuitRegistry,
 }
 
-/// A round of questions and what came of it.
+/// The first round of questions with its findings: what the second round is planned from.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Round {
+pub struct FirstRound {
     /// The plan.
     pub plan: Plan,
     /// The findings, in the order of the plan's questions.
     pub findings: Vec<Finding>,
 }
 
-/// The breakers that concern an investigation.
+/// Selects the breakers that guard an investigation's questions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Concern {
+pub struct BreakerFilter {
     /// Names of breakers.
     names: BTreeSet<String>,
-    /// Parts of a source that concern it: of `vies`, `vies:DE` concerns a German company only.
+    /// The parts of a source that matter here. `vies:DE` is a part of `vies` and matters for German companies only.
     parts: BTreeSet<String>,
 }
 
-impl Concern {
-    /// The breakers behind the questions of a plan.
+impl BreakerFilter {
+    /// Selects the breakers of the questions of a plan.
     #[must_use]
     pub fn of(plan: &Plan) -> Self {
         let names = plan.questions.iter().map(|question| question.breaker.clone()).collect();
@@ -60,8 +62,8 @@ impl Concern {
     }
 }
 
-impl Desk {
-    /// A desk that reads the breakers of `registry`.
+impl PlanningActivities {
+    /// Activities that read the breakers of `registry`.
     #[must_use]
     pub const fn new(registry: CircuitRegistry) -> Self {
         Self { registry }
@@ -69,10 +71,10 @@ impl Desk {
 }
 
 #[activities]
-impl Desk {
-    /// Checks the subject and plans the first round. Nobody has been asked when this refuses.
+impl PlanningActivities {
+    /// Checks the subject and plans the first round. When it refuses the subject, no source has been asked yet.
     #[activity(name = "investigation.open_file")]
-    pub async fn open_file(self: Arc<Self>, _ctx: ActivityContext, subject: Subject) -> Result<Plan, ActivityError> {
+    pub async fn plan(self: Arc<Self>, _ctx: ActivityContext, subject: Subject) -> Result<Plan, ActivityError> {
         match admit(subject) {
             Ok(subject) => Ok(plan(subject, catalog::operations())),
             Err(error) => {
@@ -82,21 +84,21 @@ impl Desk {
         }
     }
 
-    /// Reads what the first round has brought and plans the second.
+    /// Plans the second round from the findings of the first.
     #[activity(name = "investigation.read_file")]
-    pub async fn read_file(self: Arc<Self>, _ctx: ActivityContext, round: Round) -> Result<Plan, ActivityError> {
-        Ok(plan_further(&round.plan, &round.findings, catalog::operations()))
+    pub async fn replan(self: Arc<Self>, _ctx: ActivityContext, first: FirstRound) -> Result<Plan, ActivityError> {
+        Ok(plan_further(&first.plan, &first.findings, catalog::operations()))
     }
 
-    /// The state of the breakers that concern an investigation, in alphabetical order.
+    /// The state of the breakers that `filter` selects, in alphabetical order.
     #[activity(name = "investigation.read_breakers")]
     pub async fn read_breakers(
         self: Arc<Self>,
         _ctx: ActivityContext,
-        concern: Concern,
-    ) -> Result<Vec<BreakerState>, ActivityError> {
-        let mut states: Vec<_> = self.registry.views().iter().map(BreakerState::from).collect();
-        states.retain(|state| concern.includes(&state.service));
+        filter: BreakerFilter,
+    ) -> Result<Vec<BreakerStatus>, ActivityError> {
+        let mut states: Vec<_> = self.registry.views().iter().map(BreakerStatus::from).collect();
+        states.retain(|state| filter.includes(&state.service));
         states.sort_by(|a, b| a.service.cmp(&b.service));
         Ok(states)
     }
@@ -107,11 +109,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_part_concerns_its_own_country() {
+    fn the_filter_selects_the_part_of_the_subjects_country() {
         let subject = Subject { vat: Some("EL094259216".into()), ..Subject::new("GR".parse().expect("a country")) };
-        let concern = Concern::of(&plan(subject, catalog::operations()));
+        let filter = BreakerFilter::of(&plan(subject, catalog::operations()));
         for (service, concerned) in [("vies", true), ("vies:EL", true), ("vies:DE", false), ("no_brreg", false)] {
-            assert_eq!(concern.includes(service), concerned, "{service}");
+            assert_eq!(filter.includes(service), concerned, "{service}");
         }
     }
 }
