@@ -1,7 +1,6 @@
 //! The registry: a set of named breakers, and how it is put together.
 
 use std::{
-    collections::BTreeMap,
     fmt,
     hash::{BuildHasher, RandomState},
     ops::Deref,
@@ -19,7 +18,7 @@ use crate::{
     event::{Announcer, EventKind, LogObserver, Observer},
     fleet::{store_handle::StoreHandle, store_sync::StoreSync},
     outcome::ServiceName,
-    policy::{ConfigDiff, Policy, config::BreakersConfig},
+    policy::{ConfigDiff, config::BreakersConfig},
     store::Store,
     view::BreakerView,
 };
@@ -206,7 +205,7 @@ impl CircuitRegistry {
     }
 
     #[cfg(feature = "temporal")]
-    pub(crate) fn policy_of(&self, service: &str) -> Arc<Policy> {
+    pub(crate) fn policy_of(&self, service: &str) -> Arc<crate::policy::Policy> {
         self.table.policy_of(service)
     }
 
@@ -229,7 +228,7 @@ impl CircuitRegistry {
     }
 
     #[cfg(feature = "prometheus")]
-    pub(crate) fn breakers(&self) -> BTreeMap<ServiceName, Arc<BreakerInner>> {
+    pub(crate) fn breakers(&self) -> std::collections::BTreeMap<ServiceName, Arc<BreakerInner>> {
         self.table.breakers()
     }
 }
