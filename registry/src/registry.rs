@@ -24,10 +24,10 @@ use crate::{
     clock::{SystemWallClock, WallClock},
     error::{CallError, Classify},
     event::{EventKind, LogObserver, Observer},
-    fleet::{store_handle::StoreHandle, store_sync::StoreSync},
+    fleet::{breaker_set::BreakerSet, store_sync::StoreSync},
     outcome::ServiceName,
     policy::{ConfigDiff, Policy, config::BreakersConfig},
-    store::Store,
+    store::{Store, handle::StoreHandle},
     view::BreakerView,
 };
 
@@ -67,7 +67,7 @@ struct RegistryInner {
     round: AtomicU64,
     reloads: [AtomicU64; 2],
     #[cfg(feature = "temporal-plugin")]
-    keeping: crate::temporal::plugin::Keeping,
+    shared_task: crate::fleet::shared_task::SharedTask,
 }
 
 /// A breaker without an entry of its own.
@@ -209,16 +209,13 @@ impl CircuitRegistry {
     ///
     /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let registry = CircuitRegistry::builder().store(store::open("memory")?).build();
-    /// let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
-    /// let sync task = registry.restore().await;
-    /// let kept = tokio::spawn(store_sync.run(async { drop(stopped.await) }));
+    /// let sync_task = registry.restore().await.spawn();
     /// // … calls …
-    /// stop.send(()).unwrap();
-    /// kept.await?; // what was left to store is stored
+    /// sync_task.end().await; // everything is stored
     /// # Ok(()) }
     /// ```
     pub async fn restore(&self) -> StoreSync {
-        StoreSync::restore(self.clone()).await
+        StoreSync::restore(Box::new(self.clone()), self.store_handle().cloned()).await
     }
 
     /// What kind of store there is, and its failures so far by operation; `None` without a store.
@@ -238,15 +235,7 @@ impl CircuitRegistry {
         }
     }
 
-    /// The breaker of `service`, if there is one.
-    pub(crate) fn existing(&self, service: &str) -> Option<Arc<BreakerInner>> {
-        if let Some(inner) = self.inner.find_configured(service) {
-            return Some(inner.clone());
-        }
-        let dynamic = self.inner.dynamic.read().unwrap_or_else(PoisonError::into_inner);
-        dynamic.get(service).map(|known| known.inner.clone())
-    }
-
+    #[cfg(feature = "temporal")]
     pub(crate) fn policy_of(&self, service: &str) -> Arc<Policy> {
         self.inner.config().policy(service)
     }
@@ -265,17 +254,44 @@ impl CircuitRegistry {
 
     /// The sync task that the workers of this registry share.
     #[cfg(feature = "temporal-plugin")]
-    pub(crate) fn keeping(&self) -> &crate::temporal::plugin::Keeping {
-        &self.inner.keeping
+    pub(crate) fn shared_task(&self) -> &crate::fleet::shared_task::SharedTask {
+        &self.inner.shared_task
     }
 
-    /// Whether anything is configured to be shared.
-    pub(crate) fn shares(&self) -> bool {
-        self.inner.config().shares()
-    }
-
+    #[cfg(feature = "prometheus")]
     pub(crate) fn breakers(&self) -> BTreeMap<ServiceName, Arc<BreakerInner>> {
         self.inner.breakers()
+    }
+}
+
+/// What the sync task needs.
+impl BreakerSet for CircuitRegistry {
+    fn existing(&self, service: &str) -> Option<Arc<BreakerInner>> {
+        if let Some(inner) = self.inner.find_configured(service) {
+            return Some(inner.clone());
+        }
+        let dynamic = self.inner.dynamic.read().unwrap_or_else(PoisonError::into_inner);
+        dynamic.get(service).map(|known| known.inner.clone())
+    }
+
+    fn get_or_make(&self, service: &str) -> Arc<BreakerInner> {
+        self.inner(service)
+    }
+
+    fn all(&self) -> BTreeMap<ServiceName, Arc<BreakerInner>> {
+        self.inner.breakers()
+    }
+
+    fn config(&self) -> BreakersConfig {
+        self.inner.config().clone()
+    }
+
+    fn policy_of(&self, service: &str) -> Arc<Policy> {
+        self.inner.config().policy(service)
+    }
+
+    fn shares(&self) -> bool {
+        self.inner.config().shares()
     }
 }
 
@@ -505,7 +521,7 @@ impl RegistryBuilder {
             round: AtomicU64::new(0),
             reloads: Default::default(),
             #[cfg(feature = "temporal-plugin")]
-            keeping: Default::default(),
+            shared_task: Default::default(),
         };
         inner.push_table(&self.config, |_| None);
         *inner.config() = self.config;

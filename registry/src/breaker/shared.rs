@@ -5,8 +5,7 @@ use std::sync::Arc;
 use crate::{
     clock::{Clock, WallClock},
     event::Announcer,
-    fleet::store_handle::StoreHandle,
-    store::Store,
+    store::{Store, handle::StoreHandle},
 };
 
 #[derive(Debug)]
