@@ -35,7 +35,9 @@ fn text() -> String {
 #[test]
 fn promtool_accepts_every_family() {
     let text = text();
-    let documented = include_str!("../src/integrations/prometheus.rs").lines().filter_map(|line| line.strip_prefix("#![doc = \"| `"));
+    let documented = include_str!("../src/integrations/prometheus.rs")
+        .lines()
+        .filter_map(|line| line.strip_prefix("#![doc = \"| `"));
     let mut families = 0;
     for name in documented.filter_map(|row| row.split('`').next()) {
         families += 1;

@@ -27,7 +27,7 @@ use circuit_registry::{BreakersConfig, CircuitRegistry, RegistryBuilder, store};
 const PATIENCE: Duration = Duration::from_secs(30);
 
 fn main() -> ExitCode {
-    // Rejections are told by numbers here, not by log lines.
+    // Rejections are reported as numbers here, not as log lines.
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");
     match env::var(worker::SETTING) {
         Ok(setting) => {

@@ -60,7 +60,7 @@ pub(crate) async fn run(setting: &str) {
     let (port, callers): (u16, usize) = (port.parse().expect("a port"), callers.parse().expect("a number"));
     let registry = registry(CircuitRegistry::builder(), store, YAML);
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
-    let keeper = tokio::spawn(registry.restore().await.run(async { drop(stopped.await) }));
+    let sync_task = tokio::spawn(registry.restore().await.run(async { drop(stopped.await) }));
     println!("ready");
     for _ in 0..callers {
         tokio::spawn(load(registry.clone(), port));
@@ -69,7 +69,7 @@ pub(crate) async fn run(setting: &str) {
     tokio::spawn(open_others(registry.clone()));
     let _ = tokio::task::spawn_blocking(|| io::stdin().lines().for_each(drop)).await;
     drop(stop);
-    let _ = keeper.await;
+    let _ = sync_task.await;
 }
 
 async fn load(registry: CircuitRegistry, port: u16) {
@@ -138,7 +138,7 @@ impl Worker {
     }
 
     /// What it has said since it was last asked.
-    pub(crate) fn said(&self) -> Vec<String> {
+    pub(crate) fn printed(&self) -> Vec<String> {
         self.lines.try_iter().collect()
     }
 

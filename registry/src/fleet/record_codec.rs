@@ -191,7 +191,12 @@ pub(super) fn known(record: &Snapshot, text: &Arc<str>) -> Known {
     Known { epoch: record.epoch, text: Some(text.clone()), open: record.is_open(), until: record.until }
 }
 
-pub(super) fn adopt_state(state: &mut BreakerState, record: &Snapshot, clock: StoreClock, now: Tick) -> Option<StateChange> {
+pub(super) fn adopt_state(
+    state: &mut BreakerState,
+    record: &Snapshot,
+    clock: StoreClock,
+    now: Tick,
+) -> Option<StateChange> {
     if record.is_open() {
         let deadline = now.after(record.remaining(clock.stamp(now), &state.policy));
         state.adopt_open(deadline, record.openings, Cause::Peer, now)

@@ -1,6 +1,9 @@
-//! Why a store could not do its work.
+//! What a store answers, and why it could not do its work.
 
-use std::{fmt, time::Duration};
+use std::{fmt, pin::Pin, time::Duration};
+
+/// What the functions of a store return: a future that may be sent between threads.
+pub type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
 
 /// What kind of error a store met.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -16,8 +16,8 @@ use std::{
 };
 
 use super::{
-    error::{StoreError, StoreErrorKind},
-    interface::{Answer, Content, Loaded, Record, Store},
+    error::{Answer, StoreError, StoreErrorKind},
+    interface::{Content, Loaded, Record, Store},
     record::Snapshot,
 };
 use crate::outcome::ServiceName;

@@ -5,7 +5,7 @@
 
 use std::{pin::Pin, sync::Arc, time::Duration};
 
-use super::interface::Answer;
+use super::error::Answer;
 use crate::{clock::Stamp, outcome::ServiceName, policy::RateLimitPolicy};
 
 /// How processes share state. Every function is one round trip, and each is atomic.

@@ -1,12 +1,9 @@
 //! What a store is: the [`Store`] trait and the values that it takes and returns.
 
-use std::{pin::Pin, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
-use super::{error::StoreError, fleet_store::FleetStore};
+use super::{error::Answer, fleet_store::FleetStore};
 use crate::{clock::Stamp, outcome::ServiceName};
-
-/// What the functions of a store return: a future that may be sent between threads.
-pub type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
 
 /// Keeps one text per service. A program can bring its own store; see the [module](super)'s example.
 pub trait Store: Send + Sync {

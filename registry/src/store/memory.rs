@@ -16,9 +16,9 @@ use std::{
 use tokio::{sync::broadcast, time::Instant};
 
 use super::{
-    error::{StoreError, StoreErrorKind},
+    error::{Answer, StoreError, StoreErrorKind},
     fleet_store::{FleetStore, Lease, LeaseAnswer, News, Put, PutAnswer, Subscription},
-    interface::{Answer, Content, Loaded, Record, Store},
+    interface::{Content, Loaded, Record, Store},
     message::{LeaseNote, Message},
 };
 use crate::{
@@ -188,7 +188,9 @@ impl FleetStore for MemoryStore {
             }
             let key = (request.service.clone(), request.epoch);
             match state.leases.get(&key) {
-                Some((holder, until)) if now < *until && *holder != request.process => LeaseAnswer::Taken(until.since(now)),
+                Some((holder, until)) if now < *until && *holder != request.process => {
+                    LeaseAnswer::Taken(until.since(now))
+                }
                 _ => {
                     state.leases.insert(key, (request.process.clone(), now.after(request.lasting)));
                     self.send(Message::Lease(LeaseNote::of(request)).encode());

@@ -75,16 +75,16 @@ use std::sync::Arc;
 
 #[cfg(feature = "redis")]
 pub use self::redis::RedisStore;
-pub use self::{
-    error::{StoreError, StoreErrorKind},
-    file::FileStore,
-    interface::{Answer, Content, Loaded, Record, Store},
-    memory::MemoryStore,
-};
 pub(crate) use self::{
     clock::StoreClock,
     error::Op,
     fleet_store::{FleetStore, Lease, LeaseAnswer, Put, PutAnswer, Subscription},
+};
+pub use self::{
+    error::{Answer, StoreError, StoreErrorKind},
+    file::FileStore,
+    interface::{Content, Loaded, Record, Store},
+    memory::MemoryStore,
 };
 
 /// Opens the store that `setting` names: `memory`, `file:PATH`, `redis://…` or `rediss://…`.

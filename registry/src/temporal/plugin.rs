@@ -14,14 +14,14 @@
 
 use std::sync::Arc;
 
+use super::{CircuitInterceptor, CircuitWorkflowInterceptor};
+use crate::CircuitRegistry;
 use futures::future::LocalBoxFuture;
 use temporalio_sdk::{
     SimplePlugin, WorkerRunError,
     interceptors::{ActivityInboundInterceptor, Next, RunWorkerInput, WorkerInterceptor},
     workflow_interceptors::WorkflowInterceptorConstructor,
 };
-use super::{CircuitInterceptor, CircuitWorkflowInterceptor};
-use crate::CircuitRegistry;
 
 /// The plugin's name, as `temporal worker describe` shows it.
 pub const PLUGIN: &str = "circuit-registry.CircuitBreaker";

@@ -7,8 +7,8 @@ use crate::{Process, eventually, log::Log, server::Server};
 const YAML: &str = "fleet: share\nservices: { s: { fail_max: 2, reset_timeout: 60s } }";
 const OFF: &str = "services: { s: { fail_max: 2, reset_timeout: 60s } }";
 
-/// Nothing is acknowledged, every failure is counted, the log says `said` once for each operation, and the breaker works.
-async fn works_without(address: &str, kind: StoreErrorKind, said: &str) {
+/// Nothing is acknowledged, every failure is counted, the log has `expected` once for each operation, and the breaker works.
+async fn works_without(address: &str, kind: StoreErrorKind, expected: &str) {
     for yaml in [YAML, OFF] {
         let (log, _guard) = Log::listen();
         let process = Process::start(address, yaml).await;
@@ -29,7 +29,7 @@ async fn works_without(address: &str, kind: StoreErrorKind, said: &str) {
             assert!(value.is_some_and(|value| value > 1), "{page}");
         }
         let lines = log.lines(&["WARN", "does not work", "store=redis", &format!("op={op}")]);
-        assert!(lines.len() == 1 && lines[0].contains(said), "one line, however often it fails: {lines:?}");
+        assert!(lines.len() == 1 && lines[0].contains(expected), "one line, however often it fails: {lines:?}");
         let secrets = log.lines(&["secret"]);
         assert!(secrets.is_empty(), "{secrets:?}");
     }

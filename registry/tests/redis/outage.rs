@@ -1,4 +1,4 @@
-//! Redis frozen, killed, slow, partitioned, and back: calls do not notice, and nobody flaps when it returns.
+//! Redis frozen, killed, slow, partitioned, and back: calls do not notice, and no breaker flaps when it returns.
 
 use std::time::Duration;
 
@@ -46,7 +46,7 @@ async fn a_frozen_redis() {
 }
 
 #[tokio::test]
-async fn a_killed_redis_that_returns_empty_is_told_what_is_known() {
+async fn a_redis_that_returns_empty_gets_every_record_again() {
     let mut server = Server::start().await;
     let (one, two) = (Process::start(&server.address(), YAML).await, Process::start(&server.address(), YAML).await);
     let t = |process: &Process| process.registry.breaker("t");
@@ -113,7 +113,7 @@ async fn a_process_behind_a_partition_rejoins_without_a_flap() {
     proxy.set(Network::Partitioned);
     eventually("due", || near.state() == State::HalfOpen && far.state() == State::HalfOpen).await;
     near.ok().await.expect("the fleet's probe");
-    far.ok().await.expect("its own probe, because nobody answers");
+    far.ok().await.expect("its own probe, because the store does not answer");
     let counts = || [&near, &far].map(|p| (p.breaker().view().calls.to_open, p.breaker().view().calls.to_closed));
     let before = counts();
     assert_eq!(before, [(1, 1), (1, 1)]);
@@ -121,7 +121,7 @@ async fn a_process_behind_a_partition_rejoins_without_a_flap() {
     synced(&far).await;
     synced(&near).await;
     assert_eq!((near.state(), far.state()), (State::Closed, State::Closed));
-    assert_eq!(counts(), before, "nobody saw anything new");
+    assert_eq!(counts(), before, "no process has a new transition");
     near.fail(2).await;
     all(&[&near, &far], State::Open).await;
 }

@@ -43,6 +43,6 @@ async fn breakers_are_shared_over_tls() {
     child.args(["--exact", "tls::the_child", "--nocapture"]);
     child.env("SSL_CERT_FILE", &certificate).env(STORE, format!("rediss://localhost:{port}"));
     let output = tokio::task::spawn_blocking(move || child.output()).await.expect("joined").expect("it runs");
-    let said = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success() && said.contains("shared over TLS"), "{said}");
+    let output_text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && output_text.contains("shared over TLS"), "{output_text}");
 }

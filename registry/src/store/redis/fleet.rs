@@ -11,8 +11,8 @@ use crate::{
     outcome::ServiceName,
     policy::RateLimitPolicy,
     store::{
+        error::Answer,
         fleet_store::{FleetStore, Lease, LeaseAnswer, News, Put, PutAnswer, Subscription},
-        interface::Answer,
         message::{LeaseNote, Message},
     },
 };

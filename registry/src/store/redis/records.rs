@@ -7,9 +7,9 @@ use crate::{
     clock::Stamp,
     outcome::ServiceName,
     store::{
-        error::{StoreError, StoreErrorKind},
+        error::{Answer, StoreError, StoreErrorKind},
         fleet_store::FleetStore,
-        interface::{Answer, Content, Loaded, Record, Store},
+        interface::{Content, Loaded, Record, Store},
         record::Snapshot,
     },
 };
@@ -104,9 +104,12 @@ impl RedisStore {
             Some(Loaded::new(Some(name.as_str().into()), content))
         });
         loaded.extend(wrong);
-        loaded.extend(names.iter().zip(texts).filter_map(|(name, text)| {
-            Some(Loaded::new(Some(name.as_str().into()), Content::Text(text?)))
-        }));
+        loaded.extend(
+            names
+                .iter()
+                .zip(texts)
+                .filter_map(|(name, text)| Some(Loaded::new(Some(name.as_str().into()), Content::Text(text?)))),
+        );
         Ok(())
     }
 
