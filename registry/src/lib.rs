@@ -43,7 +43,7 @@ pub use breaker::{Breaker, Permit, context::CallContext};
 pub use clock::{Stamp, SystemWallClock, WallClock};
 pub use error::{CallError, Classify, RejectReason, Rejection};
 pub use event::{Event, EventKind, Observer};
-pub use fleet::store_sync::StoreSync;
+pub use fleet::store_sync::{StoreSync, StoreTask};
 pub use integrations::http;
 #[cfg(feature = "prometheus")]
 pub use integrations::prometheus;

@@ -26,7 +26,7 @@ pub(crate) async fn measure(report: &mut Report) {
         let mut server = Server::start().await;
         let proxy = Proxy::to(server.port).await;
         let stored = registry(CircuitRegistry::builder(), &proxy.address(), YAML);
-        let keeper = tokio::spawn(stored.restore().await.run(std::future::pending()));
+        let sync_task = tokio::spawn(stored.restore().await.run(std::future::pending()));
         sicken(&stored).await;
         stored.breaker("open").stored().await.expect("stored");
         match trouble {
@@ -59,7 +59,7 @@ pub(crate) async fn measure(report: &mut Report) {
             let what = format!("calls with another outcome, service {service}, Redis {trouble}");
             report.line(&what, &refused.to_string(), "none", refused == 0);
         }
-        keeper.abort();
+        sync_task.abort();
     }
 }
 

@@ -1,7 +1,7 @@
 //! A breaker as a tower [`Layer`]: `ServiceBuilder::new().layer(BreakerLayer::new(breaker)).service(client)`.
 //!
-//! The layer never holds readiness back: a service behind an open breaker is ready, and says no at once, with the time to come
-//! back. Put it *inside* of what retries (each attempt must be judged) and *outside* of what waits for connections.
+//! The layer does not delay readiness: a service behind an open breaker is ready, and refuses a call at once with the time until the
+//! next probe. Put the layer *inside* a layer that retries, so that each attempt is judged, and *outside* a layer that waits for connections.
 
 use std::{
     pin::Pin,
@@ -14,7 +14,7 @@ use tower_service::Service;
 
 use crate::{Breaker, CallError, Classify, Verdict, breaker::call};
 
-/// How a finished call is judged: its verdict, and how long a failed service asked to be left alone.
+/// How a finished call is judged: its verdict, and the time that a failed service asked for.
 type Judge<T, E> = fn(&Result<T, E>) -> call::Judgement;
 
 /// Wraps services in a breaker whose verdicts come from `J`.
@@ -82,7 +82,7 @@ where
 
 /// What can judge a finished call: the layer's own [`Classify`]-based judge, or a function from result to verdict.
 pub trait JudgeCall<T, E> {
-    /// The verdict, and for a failure how long the service asked to be left alone.
+    /// The verdict, and for a failure the time that the service asked for.
     fn judge(&self, result: &Result<T, E>) -> (Verdict, Option<Duration>);
 }
 

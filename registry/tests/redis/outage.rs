@@ -46,7 +46,7 @@ async fn a_frozen_redis() {
 }
 
 #[tokio::test]
-async fn a_killed_redis_that_returns_empty_is_told_what_is_known() {
+async fn a_redis_that_returns_empty_gets_every_record_again() {
     let mut server = Server::start().await;
     let (one, two) = (Process::start(&server.address(), YAML).await, Process::start(&server.address(), YAML).await);
     let t = |process: &Process| process.registry.breaker("t");
@@ -121,7 +121,7 @@ async fn a_process_behind_a_partition_rejoins_without_a_flap() {
     synced(&far).await;
     synced(&near).await;
     assert_eq!((near.state(), far.state()), (State::Closed, State::Closed));
-    assert_eq!(counts(), before, "no process saw anything new");
+    assert_eq!(counts(), before, "no process has a new transition");
     near.fail(2).await;
     all(&[&near, &far], State::Open).await;
 }

@@ -20,7 +20,7 @@ pub(crate) enum Network {
     Good,
     /// Every answer takes this long.
     Slow(Duration),
-    /// Nothing comes through, and no error either.
+    /// Nothing comes through, and no end notices.
     Partitioned,
     /// Connections break, and new ones are refused.
     Reset,
@@ -83,7 +83,7 @@ async fn pass(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, mut network: watc
         let now = *network.borrow();
         match now {
             Network::Slow(time) if answers => sleep(time).await,
-            // What was sent into a partition arrives when it ends, as TCP has it; if it cannot end any more, never.
+            // What was sent into a partition arrives when it ends, as TCP has it; if the partition never ends, it never arrives.
             Network::Partitioned => drop(network.wait_for(|network| *network != Network::Partitioned).await),
             _ => {}
         }

@@ -96,7 +96,7 @@ async fn ready(port: u16, child: &mut Child) -> bool {
             return false;
         }
         if tokio::net::TcpStream::connect(("127.0.0.1", port)).await.is_ok() {
-            // Something listens: make sure that it is this server, and not one that took the port before.
+            // The port has a listener: make sure that it is this server, and not one that took the port before.
             sleep(Duration::from_millis(50)).await;
             return matches!(child.try_wait(), Ok(None));
         }
