@@ -13,7 +13,7 @@ use super::{
     slovak::{BARRED, standing, town},
 };
 use crate::{
-    model::{Address, Company, Facts, Officer, Owner, Standing},
+    model::{Address, Company, Facts, Officer, Owner},
     parse::date::iso,
     parse::json::{self, Node, lacks},
     spec::{
@@ -234,7 +234,7 @@ fn address(address: Node<'_>) -> Address {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::parse::corruption::assert_survives_corruption;
+    use crate::{model::Standing, parse::corruption::assert_survives_corruption};
 
     const ESET: &[u8] = include_bytes!("../../fixtures/registry_sk/extracts/Sro-3586-B.json");
     const HITS: &[u8] = include_bytes!("../../fixtures/registry_sk/persons/35757442.json");
