@@ -104,7 +104,13 @@ impl Clock {
 
     #[inline]
     pub(crate) fn now(self) -> Tick {
-        Tick::at(Instant::now().into_std().saturating_duration_since(self.epoch))
+        self.tick(Instant::now())
+    }
+
+    /// The point in time that `instant` is.
+    #[inline]
+    pub(crate) fn tick(self, instant: Instant) -> Tick {
+        Tick::at(instant.into_std().saturating_duration_since(self.epoch))
     }
 }
 

@@ -23,6 +23,8 @@ pub enum RejectReason {
     RateLimited,
     /// A retry (attempt > 1) found the retry budget empty.
     BudgetExhausted,
+    /// The caller's [deadline](crate::CallContext::deadline) had passed before the call could start.
+    NoTimeLeft,
 }
 
 impl RejectReason {
@@ -35,6 +37,7 @@ impl RejectReason {
             Self::BulkheadFull => "bulkhead_full",
             Self::RateLimited => "rate_limited",
             Self::BudgetExhausted => "budget_exhausted",
+            Self::NoTimeLeft => "no_time_left",
         }
     }
 }
@@ -77,6 +80,7 @@ impl fmt::Display for Rejection {
             },
             RejectReason::RateLimited => write!(f, "Rate limit reached for '{service}'"),
             RejectReason::BudgetExhausted => write!(f, "Retry budget exhausted for '{service}'"),
+            RejectReason::NoTimeLeft => write!(f, "No time left for '{service}' — not started"),
         }
     }
 }
@@ -89,7 +93,8 @@ pub enum CallError<E> {
     /// It never started.
     #[error(transparent)]
     Rejected(#[from] Rejection),
-    /// It was given up after `after`; the breaker counted a failure.
+    /// It was given up after `after`. The breaker counted a failure, unless the caller's own deadline cut the call short:
+    /// before the policy's `timeout`, without one before its `slow_call`, and without that within ten seconds.
     #[error("Call to '{service}' timed out after {after:?}")]
     TimedOut {
         /// The service that did not answer.

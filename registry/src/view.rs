@@ -128,8 +128,10 @@ pub struct CallCounts {
     pub timed_out: u64,
     /// Asked to stay away.
     pub throttled: u64,
-    /// Ended without a word about the service.
+    /// Ended without a word about the service, those cut short included.
     pub neutral: u64,
+    /// Cut short by the caller's own deadline before that said anything about the service.
+    pub cut_short: u64,
     /// Ended after their generation was over.
     pub late: u64,
     /// Rejected: the breaker was open.
@@ -142,6 +144,8 @@ pub struct CallCounts {
     pub rejected_rate_limited: u64,
     /// Rejected: no retry left in the budget.
     pub rejected_budget_exhausted: u64,
+    /// Rejected: the caller's deadline had passed.
+    pub rejected_no_time_left: u64,
     /// Times it opened.
     pub to_open: u64,
     /// Times it half-opened.
@@ -159,6 +163,7 @@ impl CallCounts {
             + self.rejected_bulkhead_full
             + self.rejected_rate_limited
             + self.rejected_budget_exhausted
+            + self.rejected_no_time_left
     }
 }
 

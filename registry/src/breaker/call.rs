@@ -20,10 +20,11 @@ use crate::{
         context,
         fast_path::{Counter, StateWord},
         inner::{Blocked, BreakerInner},
+        timer,
     },
     clock::Tick,
     error::{CallError, Classify, Rejection},
-    failure::{Failure, FailureKind, Judgement},
+    failure::{FailureKind, Judgement},
     outcome::Verdict,
     state::Ticket,
 };
@@ -35,6 +36,11 @@ pub(crate) fn classified<T, E: Classify>(result: &Result<T, E>) -> Judgement {
         Ok(_) => Verdict::Success.into(),
         Err(error) => error.judgement(),
     }
+}
+
+/// How long a call may take.
+fn time_limit(ticket: &Ticket) -> Option<Duration> {
+    Some(ticket.alarm?.since(ticket.started?))
 }
 
 /// An admission that takes time.
@@ -85,7 +91,7 @@ enum Slow<'a> {
     /// It waits to be admitted.
     Waiting(Admitting<'a>),
     /// It was admitted by the state.
-    Running { ticket: Ticket, limit: Option<Duration> },
+    Running { ticket: Ticket },
 }
 
 impl<C: Deref<Target = BreakerInner>, F, J> Call<'_, C, F, J> {
@@ -174,7 +180,7 @@ where
                     let inner = this.inner.clone();
                     let mut admission: Admitting<'a> = Box::pin(async move {
                         if let Blocked::AskStore(question) = blocked {
-                            inner.ask_store(question).await;
+                            inner.ask_store_in_time(question).await;
                         }
                         inner.enter_by_state().await
                     });
@@ -186,14 +192,10 @@ where
             },
         };
         match answer {
-            Ok(mut ticket) => {
-                let limit = this.inner.time_limit(&ticket);
-                if let (Some(started), Some(limit)) = (ticket.started, limit) {
-                    // A call that is dropped after this has failed, whether its alarm was polled or not.
-                    ticket.expires = Some(started.after(limit));
-                }
+            Ok(ticket) => {
+                let limit = time_limit(&ticket).filter(|_| timer::available());
                 this.alarm.set(limit.map(tokio::time::sleep));
-                *this.slow = Some(Slow::Running { ticket, limit });
+                *this.slow = Some(Slow::Running { ticket });
                 *this.phase = Phase::Idle;
                 Poll::Ready(Ok(()))
             }
@@ -210,15 +212,18 @@ impl<C: Deref<Target = BreakerInner>, F, J> Call<'_, C, F, J> {
     #[inline(never)]
     fn out_of_time(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Duration> {
         let this = self.as_mut().project();
-        let Some(alarm) = this.alarm.as_pin_mut() else { return Poll::Pending };
-        ready!(alarm.poll(cx));
-        let after = match this.slow {
-            Some(Slow::Running { limit: Some(limit), .. }) => *limit,
-            _ => Duration::ZERO,
-        };
-        this.inner.count(Counter::TimedOut);
-        let failure = Failure::new(FailureKind::Timeout).saying(&format!("no answer within {after:?}"));
-        self.settle(Judgement::failed(failure));
+        let Some(Slow::Running { ticket }) = this.slow else { return Poll::Pending };
+        let (Some(end), Some(after)) = (ticket.alarm, time_limit(ticket)) else { return Poll::Pending };
+        match this.alarm.as_pin_mut() {
+            Some(alarm) => ready!(alarm.poll(cx)),
+            None if this.inner.now() < end => return Poll::Pending,
+            None => {}
+        }
+        let judgement = this.inner.given_up(ticket);
+        if judgement.verdict == Verdict::Failure {
+            this.inner.count(Counter::TimedOut);
+        }
+        self.settle(judgement);
         Poll::Ready(after)
     }
 
@@ -233,7 +238,7 @@ impl<C: Deref<Target = BreakerInner>, F, J> Call<'_, C, F, J> {
                 let ticket = Ticket::fast(this.word.generation(), started);
                 this.inner.settle(&ticket, judgement);
             }
-            Some(Slow::Running { ticket, .. }) => drop(this.inner.settle(&ticket, judgement)),
+            Some(Slow::Running { ticket }) => drop(this.inner.settle(&ticket, judgement)),
             Some(Slow::Waiting(_)) => {}
         }
     }
@@ -245,7 +250,7 @@ impl<C: Deref<Target = BreakerInner>, F, J> Call<'_, C, F, J> {
         let judgement = match (self.phase, &self.slow) {
             (Phase::Start | Phase::Over, _) => return,
             (Phase::Polling, _) => Judgement::failed(FailureKind::Panic),
-            (Phase::Idle, Some(Slow::Running { ticket, .. })) => self.inner.dropped(ticket),
+            (Phase::Idle, Some(Slow::Running { ticket })) => self.inner.given_up(ticket),
             (Phase::Idle, _) => Verdict::Neutral.into(),
         };
         self.settle(judgement);

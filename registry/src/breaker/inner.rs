@@ -37,7 +37,7 @@ pub(crate) enum Blocked {
 }
 
 /// Rejections that are counted apart from the sharded counters: they are rare, and take the mutex anyway.
-const REFUSALS: usize = 4;
+const REFUSALS: usize = 5;
 
 /// One breaker. Everything on it is reached through shared references.
 pub(crate) struct BreakerInner {
@@ -48,8 +48,10 @@ pub(crate) struct BreakerInner {
     /// By [`State`] entered.
     pub(super) transitions: [AtomicU64; 3],
     pub(super) guarded: Mutex<Guarded>,
-    /// A place in the bulkhead was freed.
-    pub(super) freed: Notify,
+    /// Calls that their caller's deadline cut short.
+    pub(super) cut_short: AtomicU64,
+    /// For those who wait for a place in the bulkhead: one is free, or the breaker has changed.
+    pub(super) news: Notify,
     pub(super) histogram: Option<Box<Histogram>>,
     pub(super) shared: Arc<Shared>,
 }
@@ -74,7 +76,8 @@ impl BreakerInner {
             transitions: Default::default(),
             histogram: shared.measured.then(Box::default),
             guarded: Mutex::new(Guarded { state, rng: Rng::new(seed) }),
-            freed: Notify::new(),
+            cut_short: AtomicU64::new(0),
+            news: Notify::new(),
             shared,
         };
         inner.publish(&inner.lock_all().state, inner.shared.clock.now());
@@ -135,7 +138,6 @@ impl BreakerInner {
         if changed {
             self.note_all(); // a record names the policy it was made under
         }
-        self.freed.notify_waiters(); // the bulkhead may have grown
         changed
     }
 
@@ -152,6 +154,8 @@ impl BreakerInner {
             self.shared.announcer.announce(&self.name, now, event);
         }
         self.announce(state, now, state_change);
+        drop(guarded);
+        self.news.notify_waiters(); // an override, a reload, a record: those who wait ask again
     }
 
     // ── under the lock ─────────────────────────────────────────────────────────────────────────────────────────────────
@@ -209,6 +213,7 @@ impl BreakerInner {
             Some(StateChange::WouldOpen(step)) => ([Some(HeardStep { step, since: state.heard.since }), None], true),
         };
         for heard in steps.into_iter().flatten() {
+            self.news.notify_waiters();
             if !would_open {
                 self.transitions[heard.step.to as usize].fetch_add(1, Ordering::Relaxed);
             }

@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Arc};
 
-use super::{fast_path::Counter, inner::BreakerInner};
+use super::{context, fast_path::Counter, inner::BreakerInner};
 use crate::{
     error::{Classify, Rejection},
     failure::{FailureKind, Judgement},
@@ -15,7 +15,7 @@ impl BreakerInner {
     #[inline]
     fn enter_by_fast_path(&self) -> Option<Result<Ticket, Rejection>> {
         let word = self.fast_path.read();
-        if word.admits() {
+        if word.admits() && !context::matters() {
             self.counters.count(Counter::Admitted);
             let started = if word.is_timed() { Some(self.shared.clock.now()) } else { None };
             return Some(Ok(Ticket::fast(word.generation(), started)));
@@ -84,7 +84,8 @@ impl Drop for Permit {
     fn drop(&mut self) {
         if let Some(ticket) = self.ticket.take() {
             let panicking = std::thread::panicking();
-            let judgement = if panicking { Judgement::failed(FailureKind::Panic) } else { self.inner.dropped(&ticket) };
+            let judgement =
+                if panicking { Judgement::failed(FailureKind::Panic) } else { self.inner.given_up(&ticket) };
             self.inner.settle(&ticket, judgement);
         }
     }

@@ -45,7 +45,8 @@ impl BreakerInner {
         let reason = match (hold, mode) {
             (Some(hold), _) => Some(format!("{} by {}: {}", mode.as_str(), hold.who, hold.why)),
             (None, Mode::ForceOpen | Mode::ForceClosed) => Some(format!("{} by configuration", mode.as_str())),
-            (None, _) => opening.map(|(_, cause)| cause.to_string()),
+            (None, Mode::Observe) => opening.map(|(_, cause)| cause.to_string()),
+            (None, Mode::Enforce) => state.machine.why().map(|cause| cause.to_string()),
         };
         let retry_in = match mode {
             Mode::ForceOpen => state.overrides.forced_open_until(now).map(|end| end.since(now)),
@@ -94,12 +95,14 @@ impl BreakerInner {
             timed_out: counter(Counter::TimedOut),
             throttled: counter(Counter::Throttled),
             neutral: counter(Counter::Neutral),
+            cut_short: self.cut_short.load(Ordering::Relaxed),
             late: counter(Counter::Late),
             rejected_open: counter(Counter::RejectedOpen),
             rejected_half_open_busy: refused(0),
             rejected_bulkhead_full: refused(1),
             rejected_rate_limited: refused(2),
             rejected_budget_exhausted: refused(3),
+            rejected_no_time_left: refused(4),
             to_open: entered(State::Open),
             to_half_open: entered(State::HalfOpen),
             to_closed: entered(State::Closed),

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use super::inner::{BreakerInner, Guarded};
 use crate::{
-    breaker::fast_path::Counter,
+    breaker::{fast_path::Counter, sync::Ordering},
     event::EventKind,
-    failure::{FailureKind, Judgement},
+    failure::{Failure, FailureKind, Judgement},
     outcome::{Settlement, Verdict},
     state::{PastFailure, Ticket, machine::Sample},
 };
@@ -48,28 +48,41 @@ impl BreakerInner {
             self.shared.announcer.announce(&self.name, now, EventKind::Settled { verdict, settlement, took });
         }
         self.announce(state, now, state_change);
-        drop(guarded);
-        if ticket.placed {
-            self.freed.notify_one();
-        }
+        // Under the lock: who asks for a place next sees that this one is free.
         self.counters.count(match verdict {
             Verdict::Success => Counter::Success,
             Verdict::Failure => Counter::Failure,
             Verdict::Throttled { .. } => Counter::Throttled,
             Verdict::Neutral => Counter::Neutral,
         });
+        let bulkhead = guarded.state.policy.bulkhead.is_some();
+        drop(guarded);
+        if bulkhead {
+            self.news.notify_one();
+        }
         if settlement == Settlement::Late {
             self.counters.count(Counter::Late);
         }
         settlement
     }
 
-    /// The judgement of a call that was dropped: the caller's own affair, unless it had outlived its timeout.
-    pub(crate) fn dropped(&self, ticket: &Ticket) -> Judgement {
-        match ticket.expires {
-            Some(end) if self.shared.clock.now() >= end => Judgement::failed(FailureKind::Timeout),
-            _ => Verdict::Neutral.into(),
+    /// The judgement of a call that was given up: a failure if it had outlived its timeout, else the caller's own affair. If
+    /// the caller's deadline has cut it short, that is counted.
+    pub(crate) fn given_up(&self, ticket: &Ticket) -> Judgement {
+        let (Some(alarm), Some(fails_from)) = (ticket.alarm, ticket.fails_from) else { return Verdict::Neutral.into() };
+        let now = self.shared.clock.now();
+        if now >= fails_from {
+            let failure = Failure::new(FailureKind::Timeout);
+            let within = ticket.started.map(|started| fails_from.min(alarm).since(started));
+            return Judgement::failed(match within {
+                Some(within) => failure.saying(&format!("no answer within {within:?}")),
+                None => failure,
+            });
         }
+        if now >= alarm {
+            self.cut_short.fetch_add(1, Ordering::Relaxed);
+        }
+        Verdict::Neutral.into()
     }
 
     fn measure(&self, took: Duration) {

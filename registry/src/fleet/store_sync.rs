@@ -176,7 +176,7 @@ impl StoreSync {
     async fn write_shared(&self, store_handle: &StoreHandle) {
         let Some(store) = store_handle.fleet() else { return pending().await };
         let mut failures = 0;
-        let limiter = Limiter::new(&PUBLISH);
+        let mut limiter = Limiter::new(&PUBLISH);
         loop {
             if store_handle.shared.is_empty() {
                 store_handle.shared.filled.notified().await;
@@ -273,7 +273,7 @@ impl StoreSync {
     /// Tells the fleet of failures in a row, beside everything else: what a dying upstream costs is decided by how soon it is known.
     async fn publish_failures(&self, store_handle: &StoreHandle) {
         let Some(store) = store_handle.fleet() else { return pending().await };
-        let limiter = Limiter::new(&PUBLISH);
+        let mut limiter = Limiter::new(&PUBLISH);
         loop {
             while store_handle.failing.is_empty() {
                 store_handle.failing.filled.notified().await;

@@ -204,6 +204,12 @@ impl FleetView {
         self.moved_on();
     }
 
+    /// An operator has closed the breaker.
+    pub(crate) fn reset(&mut self, now: Tick) {
+        self.change = Some(Change { kind: ChangeKind::Closed, at: now, on: self.known.epoch, alone: true });
+        self.moved_on();
+    }
+
     /// A new state begins: no process has its probe, and earlier failures do not count.
     pub(crate) fn moved_on(&mut self) {
         self.probe_lease = ProbeLease::Unknown;

@@ -13,7 +13,7 @@ use std::{fmt, time::Duration};
 use crate::{
     clock::Tick,
     outcome::{Settlement, State, Verdict},
-    policy::{HalfOpenPolicy, Policy},
+    policy::{HalfOpenPolicy, Policy, Rate},
     state::{
         backoff::open_time,
         window::{Tally, Window, trips},
@@ -57,6 +57,13 @@ pub enum Cause {
         /// Probes that decide.
         permits: u32,
     },
+    /// Probes were slow.
+    ProbesSlow {
+        /// Slow probes.
+        slow: u32,
+        /// Probes that decide.
+        permits: u32,
+    },
     /// Probes succeeded.
     ProbesSucceeded {
         /// Good probes.
@@ -83,6 +90,7 @@ impl fmt::Display for Cause {
             Self::Throttled { retry_after } => write!(f, "throttled for {retry_after:?}"),
             Self::Due => f.write_str("probe due"),
             Self::ProbesFailed { failed, permits } => write!(f, "{failed} of {permits} probes failed"),
+            Self::ProbesSlow { slow, permits } => write!(f, "{slow} of {permits} probes were slow"),
             Self::ProbesSucceeded { succeeded, permits } => write!(f, "{succeeded} of {permits} probes succeeded"),
             Self::Operator => f.write_str("operator"),
             Self::OverrideEnded => f.write_str("override ended"),
@@ -146,8 +154,11 @@ enum Phase {
     HalfOpen {
         /// Probes without a verdict.
         out: u32,
+        /// Verdicts of probes that did not fail, and of those that did.
         good: u32,
-        bad: u32,
+        failed: u32,
+        /// Of these, slow ones.
+        slow: u32,
         /// When the probes now out began to be waited for: the first of them left, or the last verdict came.
         since: Tick,
     },
@@ -167,6 +178,8 @@ pub(crate) struct Machine {
     /// Openings since the last close; the exponent of the open time's growth.
     openings: u32,
     window: Option<Window>,
+    /// Why it opened last.
+    cause: Option<Cause>,
 }
 
 impl Machine {
@@ -179,6 +192,7 @@ impl Machine {
             apart: 0,
             openings: 0,
             window: policy.trip.window.as_ref().map(|w| Window::new(w.span)),
+            cause: None,
         }
     }
 
@@ -214,6 +228,11 @@ impl Machine {
             Phase::Open { deadline, cause, .. } => Some((deadline, cause)),
             Phase::Closed | Phase::HalfOpen { .. } => None,
         }
+    }
+
+    /// Why it is not closed: what opened it last.
+    pub(crate) fn why(&self) -> Option<Cause> {
+        self.cause.filter(|_| !self.is_closed())
     }
 
     /// How long the present opening lasts in all; zero unless the stored phase is open.
@@ -254,9 +273,9 @@ impl Machine {
             Phase::Closed => MachineAnswer::Pass,
             Phase::Open { deadline, .. } if now < deadline => MachineAnswer::Open { retry_in: deadline.since(now) },
             Phase::Open { .. } => MachineAnswer::Probe,
-            Phase::HalfOpen { out, good, bad, since } => {
+            Phase::HalfOpen { out, good, failed, since, .. } => {
                 let permits = policy.permits.get();
-                let judged = good.saturating_add(bad);
+                let judged = good.saturating_add(failed);
                 // With no probe out a slot is free, whatever a reload did to the number of permits.
                 let lost_after = since.after(policy.max_wait);
                 if out == 0 || out.saturating_add(judged) < permits || now >= lost_after {
@@ -277,8 +296,8 @@ impl Machine {
             return (admission, None);
         }
         let transition = match &mut self.phase {
-            Phase::HalfOpen { out, good, bad, since } => {
-                let judged = good.saturating_add(*bad);
+            Phase::HalfOpen { out, good, failed, since, .. } => {
+                let judged = good.saturating_add(*failed);
                 if *out == 0 || out.saturating_add(judged) < policy.permits.get() {
                     if *out == 0 {
                         *since = now;
@@ -359,24 +378,29 @@ impl Machine {
     }
 
     fn settle_probe(&mut self, sample: Sample, now: Tick, draw: u64, policy: &Policy) -> Option<Step> {
-        let Phase::HalfOpen { out, good, bad, since } = &mut self.phase else { return None };
+        let Phase::HalfOpen { out, good, failed, slow, since } = &mut self.phase else { return None };
         *out = out.saturating_sub(1);
         match sample.verdict {
             Verdict::Neutral => return None,
             Verdict::Throttled { retry_after } => return Some(self.throttle(retry_after, now, policy)),
-            // Where slowness opens the breaker, a slow answer is no proof of recovery.
-            Verdict::Success if !sample.slow => *good += 1,
-            Verdict::Success | Verdict::Failure => *bad += 1,
+            Verdict::Success => *good += 1,
+            Verdict::Failure => *failed += 1,
         }
+        *slow += u32::from(sample.slow);
         self.consecutive = if sample.verdict == Verdict::Success { 0 } else { self.consecutive.saturating_add(1) };
         *since = now;
-        let (succeeded, failed) = (*good, *bad);
+        let (succeeded, failed, slow) = (*good, *failed, *slow);
         let permits = policy.half_open.permits.get();
+        let to_come = permits.saturating_sub(succeeded.saturating_add(failed));
         let too_many = policy.half_open.failure_rate.map_or(1, |rate| rate.threshold(permits));
+        // Where slowness opens the breaker, slow answers are no proof of recovery: each kind is judged by its own rate.
+        let too_slow = slow_rate(policy).map_or(u32::MAX, |rate| rate.threshold(permits));
         if failed >= too_many {
             Some(self.open(Cause::ProbesFailed { failed, permits }, sample.not_before, now, draw, policy))
-        } else if succeeded.saturating_add(too_many) > permits {
-            // The verdicts still to come could not make it too many failures.
+        } else if slow >= too_slow {
+            Some(self.open(Cause::ProbesSlow { slow, permits }, sample.not_before, now, draw, policy))
+        } else if failed.saturating_add(to_come) < too_many && slow.saturating_add(to_come) < too_slow {
+            // The verdicts still to come could not make it too many.
             Some(self.close(State::HalfOpen, Cause::ProbesSucceeded { succeeded, permits }, now))
         } else {
             None
@@ -401,8 +425,9 @@ impl Machine {
         (from != State::Closed).then_some(transition)
     }
 
-    /// Goes by `new` from now on. Keeps phase, deadline, generation, counters, and the evidence as far as the new window holds it.
-    pub(crate) fn reconfigure(&mut self, old: &Policy, new: &Policy) {
+    /// Goes by `new` from now on. Keeps phase, deadline, counters, and the evidence as far as the new window holds it. The
+    /// generation stays too, unless probes were let through under another rule: their verdicts are late.
+    pub(crate) fn reconfigure(&mut self, old: &Policy, new: &Policy, now: Tick) {
         let span = |policy: &Policy| policy.trip.window.as_ref().map(|w| w.span);
         if span(old) != span(new) {
             self.window = match (&self.window, span(new)) {
@@ -410,6 +435,11 @@ impl Machine {
                 (None, Some(span)) => Some(Window::new(span)),
                 (Some(window), Some(span)) => Some(window.resized(span)),
             };
+        }
+        let rule = |policy: &Policy| (policy.half_open, slow_rate(policy));
+        if rule(old) != rule(new) && matches!(self.phase, Phase::HalfOpen { .. }) {
+            self.phase = Phase::HalfOpen { out: 0, good: 0, failed: 0, slow: 0, since: now };
+            self.generation += 1;
         }
     }
 
@@ -455,7 +485,9 @@ impl Machine {
     }
 
     fn throttle(&mut self, retry_after: Option<Duration>, now: Tick, policy: &Policy) -> Step {
-        let retry_after = retry_after.unwrap_or(policy.open.reset_timeout).min(policy.throttle_max);
+        // "Come back at once" is no reason to go on calling a service that has just asked us to stay away.
+        let asked = retry_after.filter(|time| !time.is_zero());
+        let retry_after = asked.map_or(policy.open.reset_timeout, |time| time.min(policy.throttle_max));
         self.open_for(retry_after, Cause::Throttled { retry_after }, now)
     }
 
@@ -467,11 +499,12 @@ impl Machine {
 
     fn enter_open(&mut self, since: Tick, deadline: Tick, cause: Cause) {
         self.phase = Phase::Open { since, deadline, cause };
+        self.cause = Some(cause);
         self.generation += 1;
     }
 
     fn enter_half_open(&mut self, now: Tick) {
-        self.phase = Phase::HalfOpen { out: 1, good: 0, bad: 0, since: now };
+        self.phase = Phase::HalfOpen { out: 1, good: 0, failed: 0, slow: 0, since: now };
         self.generation += 1;
     }
 
@@ -491,4 +524,10 @@ impl Machine {
     const fn step(&self, from: State, to: State, cause: Cause, began: Tick) -> Step {
         Step { from, to, cause, generation: self.generation, open_for: None, began }
     }
+}
+
+/// The share of slow probes that opens again; `None` where no call is slow.
+fn slow_rate(policy: &Policy) -> Option<Rate> {
+    let slow = policy.trip.window.as_ref()?.slow?;
+    Some(policy.half_open.slow_rate.unwrap_or(slow.rate))
 }

@@ -13,7 +13,7 @@
 //! | `fleet_view`, `fleet_limit` | what this process knows of its fleet |
 //! | `heard` | which transitions observers hear, so that they form a path |
 
-mod admission;
+pub(crate) mod admission;
 mod backoff;
 mod budget;
 pub(crate) mod fleet_limit;
@@ -60,22 +60,39 @@ pub(crate) enum Admission {
 pub(crate) struct Ticket {
     pub(crate) generation: u64,
     pub(crate) admission: Admission,
-    /// It occupies a place in the bulkhead.
-    pub(crate) placed: bool,
     /// The fast path admitted it, without the lock.
     pub(crate) fast: bool,
     /// When the call began, where that is measured.
     pub(crate) started: Option<Tick>,
-    /// When the policy's timeout is over, where there is one.
-    pub(crate) expires: Option<Tick>,
+    /// When the call is given up: at the policy's timeout, or shortly before its caller's deadline.
+    pub(crate) alarm: Option<Tick>,
+    /// From when on it is a failure that it was given up. Before, the caller's deadline has cut it short.
+    pub(crate) fails_from: Option<Tick>,
 }
 
 impl Ticket {
     /// The ticket of a call that the fast path admitted through a closed breaker.
     #[inline]
     pub(crate) const fn fast(generation: u64, started: Option<Tick>) -> Self {
-        Self { generation, admission: Admission::Pass, placed: false, fast: true, started, expires: None }
+        Self { generation, admission: Admission::Pass, fast: true, started, alarm: None, fails_from: None }
     }
+}
+
+/// What a call says of itself when it asks to start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Query {
+    /// Counts from 1.
+    pub(crate) attempt: u32,
+    /// When its caller gives up.
+    pub(crate) deadline: Option<Tick>,
+    /// Calls in flight now. Only a policy with a bulkhead reads it.
+    pub(crate) in_flight: u64,
+}
+
+impl Query {
+    /// A first attempt with all the time in the world.
+    #[cfg(test)]
+    pub(crate) const FIRST: Self = Self { attempt: 1, deadline: None, in_flight: 0 };
 }
 
 /// Why the state does not admit a call now.
@@ -136,8 +153,6 @@ pub(crate) struct BreakerState {
     pub(crate) last_failure: Option<PastFailure>,
     pub(crate) budget: Budget,
     limiter: Option<Box<Limiter>>,
-    /// Places taken in the bulkhead.
-    pub(crate) occupied: u32,
     /// There is a store through which processes can share.
     connected: bool,
     /// Where the state is shared: what is known of the others.
@@ -155,7 +170,6 @@ impl BreakerState {
             last_failure: None,
             budget: Budget::full(),
             limiter: policy.rate_limit.as_ref().map(|limit| Box::new(Limiter::new(limit))),
-            occupied: 0,
             connected: false,
             fleet_view: None,
             fleet_limit: None,
@@ -191,16 +205,17 @@ impl BreakerState {
             _ => {}
         }
         let limit = self.policy.rate_limit.filter(|limit| self.connected && limit.scope == LimitScope::Fleet);
-        if limit.map(|limit| (limit.limit, limit.per))
-            != self.fleet_limit.as_ref().map(|q| (q.policy.limit, q.policy.per))
-        {
-            self.fleet_limit = limit.map(|limit| Box::new(FleetLimit::new(limit)));
+        match (&mut self.fleet_limit, limit) {
+            (Some(fleet_limit), Some(limit)) if fleet_limit.policy == limit => {}
+            (Some(fleet_limit), Some(limit)) => fleet_limit.reconfigure(limit),
+            (fleet_limit, limit) => *fleet_limit = limit.map(|limit| Box::new(FleetLimit::new(limit))),
         }
-        if self.fleet_limit.is_some() {
-            self.limiter = None;
-        } else if self.limiter.is_none() {
-            self.limiter = self.policy.rate_limit.as_ref().map(|limit| Box::new(Limiter::new(limit)));
-        }
+        self.limiter = match (self.limiter.take(), &self.policy.rate_limit) {
+            _ if self.fleet_limit.is_some() => None,
+            (_, None) => None,
+            (None, Some(limit)) => Some(Box::new(Limiter::new(limit))),
+            (Some(spent), Some(limit)) => Some(Box::new(spent.under(Limiter::new(limit)))),
+        };
     }
 
     // ── reading ────────────────────────────────────────────────────────────────────────────────────────────────────────

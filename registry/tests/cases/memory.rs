@@ -44,7 +44,7 @@ fn transitions(case: &Case, heard: &Heard) -> Vec<Transition> {
 /// Observers follow the state from closed to where it is now.
 fn assert_path(case: &Case, heard: &Heard) {
     let now = case.state(); // an override that has ended is heard of now
-    let mut state = State::Closed;
+    let mut state = Closed;
     for t in transitions(case, heard) {
         assert_eq!(t.from, state, "{t:?}");
         assert_ne!(t.from, t.to, "{t:?}");
@@ -107,22 +107,22 @@ async fn a_view_says_since_when() {
     let (case, heard) = at_noon(THREE);
     let since = || noon().duration_since(case.s.view().since).expect("not later").as_secs();
     case.at(100.0).await;
-    assert_eq!((case.state(), since()), (State::Closed, 100));
+    assert_eq!((case.state(), since()), (Closed, 100));
     case.trip();
     case.at(130.0).await;
-    assert_eq!((case.state(), since()), (State::Open, 30));
+    assert_eq!((case.state(), since()), (Open, 30));
     case.at(170.0).await;
-    assert_eq!((case.state(), since()), (State::HalfOpen, 10), "due by time alone");
+    assert_eq!((case.state(), since()), (HalfOpen, 10), "due by time alone");
     let probe = case.start();
-    assert_eq!((case.state(), since()), (State::HalfOpen, 10), "the probe does not restart it");
+    assert_eq!((case.state(), since()), (HalfOpen, 10), "the probe does not restart it");
     probe.settle(Verdict::Success);
     case.at(200.0).await;
-    assert_eq!((case.state(), since()), (State::Closed, 30));
+    assert_eq!((case.state(), since()), (Closed, 30));
     case.s.force_open(Override::new("alice", "why").lasting(Duration::from_secs(50)));
     case.at(240.0).await;
-    assert_eq!((case.state(), since()), (State::Open, 40));
+    assert_eq!((case.state(), since()), (Open, 40));
     case.at(300.0).await;
-    assert_eq!((case.state(), since()), (State::Closed, 50), "since the end of the override");
+    assert_eq!((case.state(), since()), (Closed, 50), "since the end of the override");
     assert_path(&case, &heard);
 }
 
@@ -170,7 +170,7 @@ async fn transitions_form_a_path_under_overrides() {
     case.s.force_open(Override::new("bob", "due, and forced").lasting(Duration::from_secs(10)));
     assert_path(&case, &heard);
     case.at(81.0).await;
-    assert_eq!(case.state(), State::HalfOpen);
+    assert_eq!(case.state(), HalfOpen);
     assert_path(&case, &heard);
     case.fail();
     assert_path(&case, &heard);

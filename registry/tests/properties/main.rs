@@ -12,7 +12,7 @@ mod threads;
 
 use circuit_registry::{
     BreakersConfig, Settlement, State, Verdict,
-    policy::{Mode, Policy, Span},
+    policy::{Mode, Policy, Rate, Span},
 };
 
 fn config(yaml: &str) -> BreakersConfig {
