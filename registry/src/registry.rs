@@ -13,7 +13,7 @@ use std::{
 
 use crate::{
     breaker::{Breaker, call::Call, inner::BreakerInner, shared::Shared, store_port::StorePort, table::BreakerTable},
-    clock::{Clock, SystemWallClock, WallClock},
+    clock::{Clock, SystemWallClock, WallClock, WallTime},
     error::{CallError, Classify},
     event::{Announcer, EventKind, LogObserver, Observer},
     fleet::store_sync::StoreSync,
@@ -336,10 +336,12 @@ impl RegistryBuilder {
         let process = self.process.unwrap_or_else(|| format!("{:016x}", RandomState::new().hash_one(seed)));
         let clock = Clock::start();
         let wall = self.wall.clone();
+        let wall_time = WallTime::new(clock, self.wall);
         let store = self.store.map(|store| Arc::new(StoreHandle::new(store, clock, wall, process)));
         let shared = Shared {
             clock,
-            announcer: Announcer::start(self.observers, clock, self.wall),
+            announcer: Announcer::start(self.observers, wall_time.clone()),
+            wall: wall_time,
             measured: self.measured,
             seed,
             store: store.clone().map(|store| store as Arc<dyn StorePort>),

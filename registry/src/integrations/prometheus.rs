@@ -81,6 +81,7 @@ const ROWS: &[Row] = &[
                 ("bulkhead_full", c.rejected_bulkhead_full),
                 ("rate_limited", c.rejected_rate_limited),
                 ("budget_exhausted", c.rejected_budget_exhausted),
+                ("no_time_left", c.rejected_no_time_left),
             ],
         )
     }),
@@ -93,6 +94,9 @@ const ROWS: &[Row] = &[
     }),
     row("circuit_breaker_timeouts_total", MetricType::COUNTER, "Calls given up after their timeout.", |v| {
         one(v.calls.timed_out as f64)
+    }),
+    row("circuit_breaker_cut_short_total", MetricType::COUNTER, "Calls cut short by their caller's deadline.", |v| {
+        one(v.calls.cut_short as f64)
     }),
     row("circuit_breaker_consecutive_failures", MetricType::GAUGE, "Failures since the last success.", |v| {
         one(f64::from(v.consecutive_failures))
