@@ -166,7 +166,7 @@ fn equinor() -> Subject {
 async fn follow(client: &Client, subject: &Subject, paint: Paint) -> Result<Report, CliError> {
     sleep(PAUSE).await;
     let investigation = Investigation::start(client, TASK_QUEUE, subject.clone()).await?;
-    investigation.follow(|each| say(format_args!("{}", step(each, paint)))).await
+    investigation.follow(|each| say(format_args!("{}", step(each, paint, 100)))).await
 }
 
 /// The time of the fastest of several investigations, without progress queries.

@@ -99,7 +99,7 @@ impl Investigate {
         let investigation = Investigation::start(&client, &self.task_queue, subject).await?;
         let paint = Paint::of(&stderr());
         say(format_args!("investigation {}", investigation.id()));
-        let report = investigation.follow(|each| say(format_args!("{}", step(each, paint)))).await?;
+        let report = investigation.follow(|each| say(format_args!("{}", step(each, paint, 100)))).await?;
         super::print_report(&report, self.json)
     }
 }

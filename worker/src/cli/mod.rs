@@ -20,7 +20,10 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::{
     error::CliError,
-    report::{Paint, Report, page},
+    report::{
+        Paint, Report,
+        page::{compose, text},
+    },
     telemetry::{LogFormat, init_log},
 };
 
@@ -155,7 +158,7 @@ fn print_json(value: &impl serde::Serialize) -> Result<(), CliError> {
 /// Prints a report, for programs or for people.
 fn print_report(report: &Report, json: bool) -> Result<(), CliError> {
     if !json {
-        return print(&format!("\n{}", page(report, Paint::of(&std::io::stdout()))));
+        return print(&format!("\n{}", text(&compose(report), Paint::of(&std::io::stdout()), 100)));
     }
     let document = report.document().map_err(|error| CliError::failure(format!("cannot write JSON: {error}")))?;
     print_json(&document)
