@@ -1,6 +1,11 @@
 //! `osint demo`: what a source that is down costs an investigation. It starts all it needs, and ends it.
 
-use std::{collections::BTreeSet, io::stderr, slice, time::Duration};
+use std::{
+    collections::BTreeSet,
+    io::{stderr, stdout},
+    slice,
+    time::Duration,
+};
 
 use circuit_registry::{BreakersConfig, CircuitRegistry, State};
 use clap::Args;
@@ -8,11 +13,15 @@ use osint_activities::{catalog, model::Subject};
 use temporalio_client::Client;
 use tokio::time::{Instant, sleep};
 
-use super::say;
+use super::{
+    output::{Format, set, width},
+    progress::Progress,
+    say,
+};
 use crate::{
     dev::{DevStack, FaultArg, server::DevServerOptions},
     error::CliError,
-    report::{Paint, Report, step},
+    report::{Paint, Report},
     run::{Settings, TASK_QUEUE, run_until, shutdown_signal},
     temporal::{codec::Codec, starter::Investigation},
     workflow::plan,
@@ -65,7 +74,8 @@ impl Demo {
         let outcome = self.investigate(&stack, &breaker, breakers).await;
         stack.stop().await;
         let Outcome { healthy, outage, report } = outcome?;
-        super::print_report(&report, self.json)?;
+        let format = if self.json { Format::Json } else { Format::Table };
+        super::print(&set(&report, format, Paint::of(&stdout()), width())?)?;
         let times = times(healthy, outage);
         if self.json {
             say(format_args!("\n{times}"))
@@ -120,7 +130,7 @@ impl Demo {
         // The start set the fault only to check that it exists.
         stack.simulator.clear(source).await.map_err(CliError::failure)?;
         say(format_args!("\n{}", paint.bold("1  every source is healthy")));
-        follow(client, &subject, paint).await?;
+        follow(client, &subject).await?;
         let healthy = timed(client, &subject).await?;
 
         say(format_args!("\n{}", paint.bold(&format!("2  {source} is {fault}: until its breaker opens"))));
@@ -131,7 +141,7 @@ impl Demo {
             if open() {
                 break;
             }
-            follow(client, &subject, paint).await?;
+            follow(client, &subject).await?;
         }
         if !open() {
             say(format_args!(
@@ -142,7 +152,7 @@ impl Demo {
 
         say(format_args!("\n{}", paint.bold(&format!("3  {source} is {fault}, and its breaker is open"))));
         let outage = timed(client, &subject).await?;
-        let report = follow(client, &subject, paint).await?;
+        let report = follow(client, &subject).await?;
         Ok(Outcome { healthy, outage, report })
     }
 }
@@ -163,10 +173,13 @@ fn equinor() -> Subject {
 }
 
 /// One investigation with its progress.
-async fn follow(client: &Client, subject: &Subject, paint: Paint) -> Result<Report, CliError> {
+async fn follow(client: &Client, subject: &Subject) -> Result<Report, CliError> {
     sleep(PAUSE).await;
     let investigation = Investigation::start(client, TASK_QUEUE, subject.clone()).await?;
-    investigation.follow(|each| say(format_args!("{}", step(each, paint, 100)))).await
+    let mut progress = Progress::new();
+    let report = investigation.follow(|steps| progress.show(steps)).await;
+    progress.clear();
+    report
 }
 
 /// The time of the fastest of several investigations, without progress queries.

@@ -1,5 +1,6 @@
 //! The result of an investigation as one document, and as a page for people.
 
+pub mod again;
 mod coverage;
 pub mod export;
 pub mod insight;
