@@ -225,6 +225,11 @@ impl Cancel {
     pub(super) async fn run(self) -> Result<(), CliError> {
         let client = connect(&self.target).await?;
         let investigation = Investigation::existing(&client, &self.id);
+        let status = investigation.status().await?;
+        if status != "running" {
+            return Err(CliError::user(format!("investigation {} is {status} already", self.id))
+                .hint(format!("`osint report {}` shows its report, if there is one", self.id)));
+        }
         if self.force {
             investigation.terminate().await?;
             say(format_args!("investigation {} was ended without a report", self.id));

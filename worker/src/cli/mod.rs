@@ -125,7 +125,7 @@ impl Cli {
         init_log(level, self.log);
         let file = self.config.as_deref();
         match self.command {
-            Command::Demo(command) => command.run(load(file)?.config).await,
+            Command::Demo(command) => command.run().await,
             Command::Dev(command) => command.run(load(file)?).await,
             Command::Worker(command) => command.run(load(file)?).await,
             Command::Investigate(command) => command.run().await,

@@ -23,6 +23,8 @@ pub(super) struct Progress {
     /// Steps that were shown, by their operation. Without a terminal each is shown once.
     shown: Vec<String>,
     said: Instant,
+    /// Without a terminal, each answer gets a line.
+    logs: bool,
     /// Lines on the screen that the next drawing replaces.
     drawn: usize,
 }
@@ -34,14 +36,20 @@ impl Progress {
         let terminal =
             columns.filter(|_| stderr().is_terminal() && std::env::var_os("TERM").is_none_or(|term| term != "dumb"));
         let now = Instant::now();
-        Self { paint: Paint::of(&stderr()), terminal, began: now, shown: Vec::new(), said: now, drawn: 0 }
+        Self { paint: Paint::of(&stderr()), terminal, began: now, shown: Vec::new(), said: now, logs: true, drawn: 0 }
+    }
+
+    /// The same, silent without a terminal.
+    pub(super) fn in_place() -> Self {
+        Self { logs: false, ..Self::new() }
     }
 
     /// Shows the steps as they are now.
     pub(super) fn show(&mut self, steps: &[Step]) {
         match self.terminal {
             Some(width) => self.draw(&lines(steps, self.paint, width, self.began.elapsed())),
-            None => self.log(steps),
+            None if self.logs => self.log(steps),
+            None => {}
         }
     }
 

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{date, percent, values};
 use crate::report::{
     Report,
-    insight::{Insight, Person, Relation},
+    insight::{Insight, Person, Relation, sources},
     neutral::neutral,
 };
 
@@ -47,7 +47,7 @@ fn company(report: &Report, insight: &Insight, id: &str) -> Value {
         format!("Watch lists, about the company: {}", insight.subject_screening.label()),
         report.coverage.statement.clone(),
     ];
-    notes.extend(insight.attention.iter().map(|each| format!("{} [{}]", each.text, each.origin.label())));
+    notes.extend(insight.attention.iter().map(|each| format!("{} [{}]", each.text, sources(&each.origins))));
     // Without a name an entity is of no use to anybody: its number stands in.
     let mut names = or("name", &subject.name);
     if names.is_empty() {
@@ -103,7 +103,7 @@ fn somebody(person: &Person, id: &str) -> Value {
 fn connection(person: &Person, id: &str, subject: &str) -> Value {
     let (from, to) = (vec![id.to_owned()], vec![subject.to_owned()]);
     let since = person.since.as_deref().and_then(date).into_iter().collect();
-    let sources = person.origins.iter().map(|origin| format!("Stated by {}", origin.label())).collect();
+    let stated = person.origins.iter().map(|origin| format!("Stated by {}", origin.label())).collect();
     let detail: Vec<String> = person.detail.iter().cloned().collect();
     let id = format!("{id}-link");
     match person.relation {
@@ -113,7 +113,7 @@ fn connection(person: &Person, id: &str, subject: &str) -> Value {
                 ("organization", to),
                 ("role", detail),
                 ("startDate", since),
-                ("summary", sources),
+                ("summary", stated),
             ];
             entity(&id, "Directorship", properties)
         }
@@ -125,14 +125,14 @@ fn connection(person: &Person, id: &str, subject: &str) -> Value {
                 ("percentage", share.into_iter().collect()),
                 ("role", detail),
                 ("startDate", since),
-                ("summary", sources),
+                ("summary", stated),
             ];
             entity(&id, "Ownership", properties)
         }
         Relation::Parent => {
             let role = detail.iter().map(|level| format!("{level} parent in consolidated accounts")).collect();
             let properties =
-                vec![("owner", from), ("asset", to), ("role", role), ("startDate", since), ("summary", sources)];
+                vec![("owner", from), ("asset", to), ("role", role), ("startDate", since), ("summary", stated)];
             entity(&id, "Ownership", properties)
         }
     }

@@ -40,7 +40,7 @@ pub enum Concern {
     Licence,
 }
 
-/// Something that matters, and the finding that it rests on.
+/// Something that matters, and the findings that it rests on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Attention {
     /// How serious it is.
@@ -50,7 +50,7 @@ pub struct Attention {
     /// A sentence for people.
     pub text: String,
     /// Who says so.
-    pub origin: Origin,
+    pub origins: Vec<Origin>,
 }
 
 /// Everything in the findings that matters, most serious first.
@@ -77,12 +77,26 @@ pub(super) fn attention(report: &Report) -> Vec<Attention> {
     }
     all.extend(report.findings.iter().filter_map(unlicensed));
     all.sort_by_key(|each| each.level);
-    all.dedup_by(|a, b| a.text == b.text && a.origin.operation == b.origin.operation);
-    all
+    merged(all)
+}
+
+/// The same with one entry for each text, and all that say so.
+fn merged(all: Vec<Attention>) -> Vec<Attention> {
+    let mut merged: Vec<Attention> = Vec::new();
+    for each in all {
+        match merged.iter_mut().find(|known| known.text == each.text) {
+            Some(known) => {
+                let known_origins = known.origins.clone();
+                known.origins.extend(each.origins.into_iter().filter(|origin| !known_origins.contains(origin)));
+            }
+            None => merged.push(each),
+        }
+    }
+    merged
 }
 
 fn found(finding: &Finding, level: Level, concern: Concern, text: String) -> Attention {
-    Attention { level, concern, text, origin: Origin::of(finding) }
+    Attention { level, concern, text, origins: vec![Origin::of(finding)] }
 }
 
 /// What the lists' own words for a reason mean.

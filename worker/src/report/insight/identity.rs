@@ -160,7 +160,7 @@ fn grouped(amount: f64) -> String {
     let mut out = String::new();
     for (n, digit) in digits.chars().enumerate() {
         if n > 0 && (digits.len() - n) % 3 == 0 {
-            out.push(' ');
+            out.push(',');
         }
         out.push(digit);
     }
@@ -192,8 +192,8 @@ mod tests {
 
     #[test]
     fn amounts_are_grouped() {
-        assert_eq!(grouped(72_500_000_000.0), "72 500 000 000");
-        assert_eq!((grouped(-1_234.6), grouped(12.0)), ("-1 235".to_owned(), "12".to_owned()));
+        assert_eq!(grouped(72_500_000_000.0), "72,500,000,000");
+        assert_eq!((grouped(-1_234.6), grouped(12.0)), ("-1,235".to_owned(), "12".to_owned()));
     }
 
     #[test]

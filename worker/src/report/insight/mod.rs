@@ -86,6 +86,31 @@ impl Origin {
     }
 }
 
+/// Sources named beside one fact. More of them are counted.
+const NAMED: usize = 3;
+
+/// Who says so, for people: each source once, with the date of its data.
+#[must_use]
+pub fn sources(origins: &[Origin]) -> String {
+    let mut labels: Vec<String> = Vec::new();
+    let mut names: Vec<&str> = Vec::new();
+    for origin in origins {
+        let name = origin.operation.split('.').next().unwrap_or_default();
+        if !names.contains(&name) {
+            names.push(name);
+            let via = origin.via.as_deref().map(|via| format!(" via {via}")).unwrap_or_default();
+            let date = origin.as_of.map(|at| format!(" {}", day(at))).unwrap_or_default();
+            labels.push(format!("{name}{via}{date}"));
+        }
+    }
+    let more = labels.len().saturating_sub(NAMED);
+    labels.truncate(NAMED);
+    if more > 0 {
+        labels.push(format!("{more} more"));
+    }
+    labels.join(", ")
+}
+
 /// The day of a time, as `2026-11-29`.
 pub(super) fn day(at: Timestamp) -> String {
     at.strftime("%Y-%m-%d").to_string()

@@ -128,9 +128,10 @@ fn applies(report: &Report, finding: &Finding) -> bool {
 
 fn shown_by(attention: &[Attention], concerns: &[Concern]) -> Vec<String> {
     let mut shown: Vec<String> = Vec::new();
-    for each in attention.iter().filter(|each| concerns.contains(&each.concern)) {
-        if !shown.contains(&each.origin.operation) {
-            shown.push(each.origin.operation.clone());
+    let concerned = attention.iter().filter(|each| concerns.contains(&each.concern));
+    for origin in concerned.flat_map(|each| &each.origins) {
+        if !shown.contains(&origin.operation) {
+            shown.push(origin.operation.clone());
         }
     }
     shown

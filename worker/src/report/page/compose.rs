@@ -8,11 +8,11 @@ use osint_activities::model::{Finding, Status};
 use super::{Block, Cell, Page, Section, Tone, graph::Graph, timeline::Timeline, without_empty_columns};
 use crate::report::{
     BreakerStatus, Gap, Report,
-    insight::{Fact, Insight, Level, Origin, Person, Presence, Screened, Signal, VerdictWord},
+    insight::{Attention, Fact, Insight, Level, Person, Presence, Screened, Signal, VerdictWord, sources},
 };
 
-/// Sources named beside one fact. More of them are counted.
-const ORIGINS: usize = 2;
+/// What matters most is in the summary too. More of it is counted.
+const FIRST: usize = 3;
 
 /// Composes the page of a report.
 #[must_use]
@@ -26,12 +26,12 @@ pub fn compose(report: &Report) -> Page {
     let company = Section { title: "The company", blocks: company(&insight.facts) };
     let matters = Section { title: "Findings that matter", blocks: matters(report, &insight) };
     let people = Section { title: "Who acts for it and who owns it", blocks: people(name, &insight.people) };
-    let unknown = Section { title: "What is not known", blocks: unknown(report) };
+    let unknown = Section { title: "What is not known", blocks: unknown(report, &insight.people) };
     let signals = Section { title: "Risk signals", blocks: vec![signals(&insight.signals)] };
     let mut sections = vec![company, matters, people, unknown, signals];
-    sections.push(Section { title: "Sources", blocks: sources(report, ended) });
+    sections.push(Section { title: "Sources", blocks: asked(report, ended) });
     if !report.breakers.is_empty() {
-        sections.push(Section { title: "Circuit breakers", blocks: vec![breakers(&report.breakers, ended)] });
+        sections.push(Section { title: "Circuit breakers", blocks: breakers(&report.breakers, ended) });
     }
     sections.extend(timeline(report));
     Page {
@@ -54,15 +54,22 @@ fn summary(report: &Report, insight: &Insight) -> Vec<Cell> {
         hit @ Screened::Hit { .. } => (Tone::Bad, format!("watch lists: {}", hit.label())),
         none @ Screened::NoHit { .. } => (Tone::Good, format!("watch lists: {}", none.label())),
     };
-    let count = |level: Level| insight.attention.iter().filter(|each| each.level == level).count();
-    let (alerts, warnings) = (count(Level::Alert), count(Level::Warning));
     let mut cells = vec![Cell::new(tone, insight.verdict.sentence()), Cell::new(tone_of_lists, lists)];
-    if alerts + warnings > 0 {
-        let tone = if alerts > 0 { Tone::Bad } else { Tone::Warn };
-        cells.push(Cell::new(tone, format!("to look at: {alerts} serious, {warnings} to check")));
+    let serious: Vec<&Attention> = insight.attention.iter().filter(|each| each.level != Level::Note).collect();
+    cells.extend(serious.iter().take(FIRST).map(|each| Cell::new(tone_of(each.level), &each.text)));
+    if serious.len() > FIRST {
+        cells.push(Cell::new(Tone::Warn, format!("{} more findings that matter: see below", serious.len() - FIRST)));
     }
     cells.push(Cell::plain(&report.coverage.statement));
     cells
+}
+
+const fn tone_of(level: Level) -> Tone {
+    match level {
+        Level::Alert => Tone::Bad,
+        Level::Warning => Tone::Warn,
+        Level::Note => Tone::Dim,
+    }
 }
 
 fn company(facts: &[Fact]) -> Vec<Block> {
@@ -77,33 +84,18 @@ fn company(facts: &[Fact]) -> Vec<Block> {
         };
         let values = fact.values.iter().map(|stated| {
             let tone = if fact.conflict { Tone::Warn } else { Tone::Plain };
-            (Cell::new(tone, &stated.value), Cell::new(Tone::Dim, origins(&stated.origins)))
+            (Cell::new(tone, &stated.value), Cell::new(Tone::Dim, sources(&stated.origins)))
         });
         (label, values.collect())
     };
     vec![Block::Facts(facts.iter().map(row).collect())]
 }
 
-fn origins(origins: &[Origin]) -> String {
-    let mut names: Vec<String> = origins.iter().take(ORIGINS).map(Origin::label).collect();
-    if origins.len() > ORIGINS {
-        names.push(format!("{} more", origins.len() - ORIGINS));
-    }
-    names.join("; ")
-}
-
 fn matters(report: &Report, insight: &Insight) -> Vec<Block> {
     let mut items: Vec<Cell> = insight
         .attention
         .iter()
-        .map(|each| {
-            let tone = match each.level {
-                Level::Alert => Tone::Bad,
-                Level::Warning => Tone::Warn,
-                Level::Note => Tone::Dim,
-            };
-            Cell::new(tone, format!("{} [{}]", each.text, each.origin.label()))
-        })
+        .map(|each| Cell::new(tone_of(each.level), format!("{} [{}]", each.text, sources(&each.origins))))
         .collect();
     items.extend(report.warnings.iter().map(|warning| Cell::new(Tone::Warn, warning)));
     if items.is_empty() {
@@ -137,7 +129,7 @@ fn people(company: &str, people: &[Person]) -> Vec<Block> {
             Cell::plain(detail),
             Cell::plain(person.since.as_deref().unwrap_or_default()),
             Cell::new(tone, person.screened.label()),
-            Cell::new(Tone::Dim, origins(&person.origins)),
+            Cell::new(Tone::Dim, sources(&person.origins)),
         ]
     };
     let head = vec!["NAME", "ROLE OR SHARE", "SINCE", "WATCH LISTS", "SAYS"];
@@ -145,11 +137,8 @@ fn people(company: &str, people: &[Person]) -> Vec<Block> {
     vec![Block::Graph(Graph::of(company, people)), table]
 }
 
-fn unknown(report: &Report) -> Vec<Block> {
+fn unknown(report: &Report, people: &[Person]) -> Vec<Block> {
     let coverage = &report.coverage;
-    if coverage.gaps.is_empty() && coverage.not_asked.is_empty() {
-        return vec![Block::Text(Cell::plain("Every question that applies was answered in full."))];
-    }
     let gap = |gap: &Gap| {
         let finding = report.findings.iter().find(|finding| finding.operation == gap.operation);
         let why = finding.map(reason).filter(|why| !why.is_empty()).map(|why| format!(" ({why})")).unwrap_or_default();
@@ -158,7 +147,24 @@ fn unknown(report: &Report) -> Vec<Block> {
     };
     let not_asked = |gap: &Gap| Cell::new(Tone::Dim, format!("{}: {}", gap.operation, gap.means));
     let gaps = coverage.gaps.iter().map(gap).chain(coverage.not_asked.iter().map(not_asked));
-    vec![Block::List(gaps.collect())]
+    let mut items: Vec<Cell> = gaps.collect();
+    let mut unscreened: Vec<&str> = Vec::new();
+    for person in people.iter().filter(|person| person.screened == Screened::NotScreened) {
+        if !unscreened.contains(&person.name.as_str()) {
+            unscreened.push(&person.name);
+        }
+    }
+    if !unscreened.is_empty() {
+        let names = unscreened.join(", ");
+        items.push(Cell::new(
+            Tone::Warn,
+            format!("whether watch lists name these people, who were not screened: {names}"),
+        ));
+    }
+    if items.is_empty() {
+        return vec![Block::Text(Cell::plain("Every question that applies was answered in full."))];
+    }
+    vec![Block::List(items)]
 }
 
 fn signals(signals: &[Signal]) -> Block {
@@ -178,7 +184,7 @@ fn signals(signals: &[Signal]) -> Block {
     Block::Table { head: vec!["SIGNAL", "OUTCOME", "RESTS ON"], rows: signals.iter().map(row).collect() }
 }
 
-fn sources(report: &Report, ended: Option<Timestamp>) -> Vec<Block> {
+fn asked(report: &Report, ended: Option<Timestamp>) -> Vec<Block> {
     let row = |finding: &Finding| {
         let time = finding.started_at.filter(|_| finding.attempts > 0).map(|_| finding.duration_ms.to_string());
         let tries = (finding.attempts > 0).then(|| finding.attempts.to_string());
@@ -250,17 +256,31 @@ fn not_applicable(report: &Report) -> Vec<&str> {
     names
 }
 
-fn breakers(states: &[BreakerStatus], ended: Option<Timestamp>) -> Block {
-    let row = |BreakerStatus { service, state, retry_in_ms }: &BreakerStatus| {
-        let tone = if state == "closed" { Tone::Good } else { Tone::Bad };
-        let due = retry_in_ms.map(|ms| {
+/// The breakers that are not closed, and how many are.
+fn breakers(states: &[BreakerStatus], ended: Option<Timestamp>) -> Vec<Block> {
+    let (closed, others): (Vec<_>, Vec<_>) = states.iter().partition(|breaker| breaker.state == "closed");
+    let row = |breaker: &&BreakerStatus| {
+        let due = breaker.retry_in_ms.map(|ms| {
             let at = ended.and_then(|at| at.checked_add(Duration::from_millis(ms)).ok());
             let at = at.map(|at| format!(" ({})", clock(at))).unwrap_or_default();
             format!("{} s{at}", ms.div_ceil(1000))
         });
-        vec![Cell::plain(service), Cell::new(tone, state), Cell::plain(due.unwrap_or_default())]
+        let state = Cell::new(Tone::Bad, breaker.state.replace('_', "-"));
+        vec![Cell::plain(&breaker.service), state, Cell::plain(due.unwrap_or_default())]
     };
-    Block::Table { head: vec!["BREAKER", "STATE", "NEXT PROBE IN"], rows: states.iter().map(row).collect() }
+    let mut blocks = Vec::new();
+    if !others.is_empty() {
+        let head = vec!["BREAKER", "STATE", "NEXT PROBE IN"];
+        blocks.push(Block::Table { head, rows: others.iter().map(row).collect() });
+    }
+    let text = match (closed.len(), others.is_empty()) {
+        (0, _) => return blocks,
+        (count, true) => format!("All {count} are closed."),
+        (1, false) => "1 other is closed.".to_owned(),
+        (count, false) => format!("{count} others are closed."),
+    };
+    blocks.push(Block::Text(Cell::new(Tone::Good, text)));
+    blocks
 }
 
 fn timeline(report: &Report) -> Option<Section> {

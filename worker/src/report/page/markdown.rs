@@ -58,7 +58,7 @@ fn escape(text: &str) -> String {
                 out.push(c);
             }
             // A list, a heading under a line, or an ordered list could begin with these.
-            '-' | '=' | '.' if out.is_empty() || out.chars().all(|c| c.is_ascii_digit()) => {
+            '-' | '=' | '.' if out.is_empty() || (c == '.' && out.chars().all(|c| c.is_ascii_digit())) => {
                 out.push('\\');
                 out.push(c);
             }

@@ -124,15 +124,18 @@ fn table(out: &mut String, head: &[&'static str], rows: &[Vec<Cell>], paint: Pai
     }
 }
 
-/// Each row as a heading and a line of labelled cells.
+/// Each row as a heading, its short cells on one line, and its long last cell below.
 fn blocks(out: &mut String, head: &[&'static str], rows: &[Vec<Cell>], paint: Paint, width: usize) {
     for row in rows {
-        let Some((name, cells)) = row.split_first() else { continue };
+        let (Some((name, cells)), Some(last)) = (row.split_first(), row.last()) else { continue };
         paragraph(out, name, paint, width, "  ", "    ");
-        for (label, cell) in head[1..].iter().zip(cells).filter(|(_, cell)| !cell.text().is_empty()) {
-            let label = format!("    {}: ", label.to_lowercase());
-            paragraph(out, cell, paint, width, &label, "      ");
-        }
+        let filled = head[1..].iter().zip(&cells[..cells.len() - 1]).filter(|(_, cell)| !cell.text().is_empty());
+        let short: Vec<String> =
+            filled.map(|(label, cell)| format!("{} {}", label.to_lowercase(), cell.text())).collect();
+        let worst = cells.iter().map(Cell::tone).find(|tone| matches!(tone, Tone::Bad | Tone::Warn));
+        let short = Cell::new(worst.unwrap_or(Tone::Plain), short.join(", "));
+        paragraph(out, &short, paint, width, "    ", "      ");
+        paragraph(out, last, paint, width, "    ", "      ");
     }
 }
 
@@ -212,7 +215,7 @@ mod tests {
             let mut out = String::new();
             table(&mut out, &["SOURCE", "STATUS", "MS", "REASON"], &rows, Paint::PLAIN, width);
             assert!(out.lines().all(|line| line.width() <= width), "{width}:\n{out}");
-            assert!(out.contains("not_applicable") && out.contains("12345"), "{out}");
+            assert!(out.contains("not_applicable") && out.contains("12345") && out.contains("answer,"), "{out}");
         }
     }
 }
