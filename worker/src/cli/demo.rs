@@ -35,10 +35,10 @@ use crate::{
 };
 
 /// The demo's own thresholds: a breaker opens fast and probes soon, and no limit of ours slows the demo down.
-const BREAKERS: &str = "defaults: { fail_max: 3, reset_timeout: 6s }";
+const BREAKERS: &str = "defaults: { fail_max: 2, reset_timeout: 6s }";
 
 /// The same, but every breaker only counts. That is how a program without breakers behaves.
-const WITHOUT: &str = "defaults: { fail_max: 3, reset_timeout: 6s, mode: observe }";
+const WITHOUT: &str = "defaults: { fail_max: 2, reset_timeout: 6s, mode: observe }";
 
 /// Investigations at the same time while the source is down, with breakers and without.
 const CROWD: usize = 4;

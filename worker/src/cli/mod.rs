@@ -118,6 +118,8 @@ impl Cli {
     /// When it fails. The error says why and what to do.
     pub async fn run(self) -> Result<(), CliError> {
         let level = match self.verbose {
+            // The demo says itself what its breakers do.
+            0 if matches!(self.command, Command::Demo(_)) => "error",
             0 => "error,circuit_registry=info",
             1 => "warn,circuit_registry=info,osint_worker=debug,osint_activities=debug",
             _ => "info,circuit_registry=debug,osint_worker=debug,osint_activities=debug",

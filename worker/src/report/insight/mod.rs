@@ -87,7 +87,7 @@ impl Origin {
 }
 
 /// Sources named beside one fact. More of them are counted.
-const NAMED: usize = 3;
+const NAMED: usize = 2;
 
 /// Who says so, for people: each source once, with the date of its data.
 #[must_use]

@@ -174,13 +174,21 @@ fn blank(report: &Report, finding: &Finding, name: &str, relation: Relation) -> 
 
 /// Adds somebody, or another source that names them.
 fn add(all: &mut Vec<Person>, person: Person) {
+    let same_year = |known: &Person| match (known.birth_year, person.birth_year) {
+        (Some(known), Some(year)) => known == year,
+        _ => true,
+    };
     let same = |known: &&mut Person| {
-        folded(&known.name) == folded(&person.name)
+        same_year(known)
+            && folded(&known.name) == folded(&person.name)
             && known.relation == person.relation
             && known.detail == person.detail
     };
     match all.iter_mut().find(same) {
-        Some(known) => known.origins.extend(person.origins),
+        Some(known) => {
+            let new = person.origins.into_iter().filter(|origin| !known.origins.contains(origin)).collect::<Vec<_>>();
+            known.origins.extend(new);
+        }
         None => all.push(person),
     }
 }
