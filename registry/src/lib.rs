@@ -61,7 +61,7 @@ pub use state::{
     machine::{Cause, Transition},
     overrides::Override,
 };
-pub use view::{BreakerView, CallCounts};
+pub use view::{BreakerView, CallCounts, OverrideView};
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

@@ -7,7 +7,7 @@ use crate::{
     breaker::{fast_path::Counter, sync::Ordering},
     outcome::State,
     policy::Mode,
-    view::{BreakerView, CallCounts},
+    view::{BreakerView, CallCounts, OverrideView},
 };
 
 impl BreakerInner {
@@ -70,6 +70,16 @@ impl BreakerInner {
             bulkhead_limit: state.policy.bulkhead.map(|b| b.max_concurrent.get()),
             budget_balance: state.policy.retry.and_then(|r| r.budget).map(|_| state.budget.balance()),
             calls: self.counts(),
+            overrides: state
+                .overrides
+                .in_force(now)
+                .map(|hold| OverrideView {
+                    mode: hold.kind,
+                    who: hold.who.clone(),
+                    why: hold.why.clone(),
+                    ends_in: hold.ends.map(|end| end.since(now)),
+                })
+                .collect(),
         }
     }
 
