@@ -139,7 +139,14 @@ const DROPPED: (&str, &str) = ("circuit_breaker_events_dropped_total", "Events t
 /// # Errors
 /// If `metrics` already exposes series of these names.
 pub fn register(breakers: &CircuitRegistry, metrics: &Registry) -> prometheus::Result<()> {
-    let named = ROWS.iter().map(|row| (row.name, row.help)).chain([DURATION, RELOADS, LAST_RELOAD, LAST_RELOAD_TIME, STORE_ERRORS, DROPPED]);
+    let named = ROWS.iter().map(|row| (row.name, row.help)).chain([
+        DURATION,
+        RELOADS,
+        LAST_RELOAD,
+        LAST_RELOAD_TIME,
+        STORE_ERRORS,
+        DROPPED,
+    ]);
     let descs = named
         .map(|(name, help)| Desc::new(name.into(), help.into(), Vec::new(), HashMap::new()))
         .collect::<prometheus::Result<_>>()?;
