@@ -77,16 +77,19 @@ impl Activities {
         }
         let means = Means { registry: &self.registry, client: &self.client, editions: &self.editions, on_job };
         let own = Guarded::new(means, entry.source, entry.operation, query);
-        let error = match Session::new(&own).follow(&entry.operation.flow).await {
-            Ok(answer) => return Ok(self.answered(&attempt, answer).await),
-            Err(CallError::Upstream(error)) if error.class == Class::NotFound => {
-                return Ok(attempt.measured(attempt.blank(Status::NotFound).because(error.reason)));
-            }
-            Err(CallError::Upstream(error)) if error.class == Class::Business => {
-                return Ok(attempt.measured(attempt.blank(Status::NeedsReview).because(error.reason)));
-            }
-            Err(error) => error,
-        };
+        let warning = entry.source.confidence.warning().map(str::to_owned);
+        let error =
+            match Session::new(&own).follow(&entry.operation.flow).await.map(|answer| answer.noting(warning.clone())) {
+                Ok(answer) => return Ok(self.answered(&attempt, answer).await),
+                Err(CallError::Upstream(error)) if error.class == Class::NotFound => {
+                    let reason = [Some(error.reason), warning].into_iter().flatten().collect::<Vec<_>>().join("; ");
+                    return Ok(attempt.measured(attempt.blank(Status::NotFound).because(reason)));
+                }
+                Err(CallError::Upstream(error)) if error.class == Class::Business => {
+                    return Ok(attempt.measured(attempt.blank(Status::NeedsReview).because(error.reason)));
+                }
+                Err(error) => error,
+            };
         let details = attempt.details(&own, &error);
         if (info.last || !may_pass(details.reason))
             && let Some(finding) = self.instead(&attempt, means, &details, &error).await
@@ -145,6 +148,7 @@ impl Activities {
             let guarded = Guarded::new(means, fallback.source, operation, attempt.query);
             if let Ok(answer) = Session::new(&guarded).follow(&fallback.flow).await {
                 let reason = format!("{}; {}", details.text, fallback.proves);
+                let answer = answer.noting(fallback.source.confidence.warning().map(str::to_owned));
                 let finding = filled(attempt.blank(answer.status).because(reason), answer);
                 return Some(Finding { via: Some(fallback.via.to_owned()), ..finding });
             }

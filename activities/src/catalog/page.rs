@@ -57,6 +57,7 @@ fn section(out: &mut String, source: &Source) {
         &probe(source).map_or_else(|| "none: the first call is the probe".to_owned(), |call| format!("`{call}`")),
     );
     line("terms", source.terms);
+    line("confidence", source.confidence.as_str());
     if !source.operations.is_empty() {
         out.push_str("\n| operation | answers | countries | from | falls back on |\n|---|---|---|---|---|\n");
         source.operations.iter().for_each(|operation| row(out, operation));

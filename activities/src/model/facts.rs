@@ -48,9 +48,15 @@ pub struct Facts {
     /// Parts of the source itself, and whether they can answer at the moment.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub availability: Vec<Availability>,
-    /// Remarks of the source that limit the above.
+    /// Remarks that limit the above: the source's own, and what of its answer could not be read.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+    /// Companies that it controls, as the source lists them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub children: Vec<Company>,
+    /// Companies that it came from.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub predecessors: Vec<Company>,
 }
 
 /// Whether a company may act.
@@ -126,6 +132,57 @@ pub struct Company {
     /// Registrations the source reports, as `register: state`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub registrations: Vec<String>,
+    /// Names in other languages, short names and trading names.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub other_names: Vec<String>,
+    /// Where it is led from, if that is not the registered address.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub headquarters: Option<Address>,
+    /// The company that took its place: number or LEI, and name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub successor: Option<String>,
+    /// The number under which the source keeps this very company, if the record that was asked for is a duplicate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub duplicate_of: Option<String>,
+    /// The company that this establishment or branch belongs to, by its number.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub owner_id: Option<String>,
+    /// Number of the establishment at its seat, such as a SIRET.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seat_id: Option<String>,
+    /// Capital with its currency, in the source's words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub capital: Option<String>,
+    /// What it is for, by its statutes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub purpose: Option<String>,
+    /// Number of employees as the source's bracket or code.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub headcount: Option<String>,
+    /// Number of open establishments.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub open_establishments: Option<u64>,
+    /// County or region.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub county: Option<String>,
+    /// Periods of VAT registration, as `from – to`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub vat_periods: Vec<String>,
+    /// Periods in which the authority held it inactive, as `from – to`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub inactivity: Vec<String>,
+    /// Entered in the register, where that differs from being founded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub entered: Option<String>,
+    /// Bankruptcy opened.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bankrupt: Option<String>,
+    /// Who signs for it, by the register.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signing: Option<String>,
+    /// The VAT number was derived from the number in the register. The source does not state it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub vat_derived: bool,
 }
 
 /// A postal address.
@@ -179,9 +236,15 @@ pub struct Officer {
     /// Year of birth: enough to tell namesakes apart, less than the source publishes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub birth_year: Option<u16>,
-    /// In the role since.
+    /// In the role since. The date of the register's entry is in [`Officer::entered`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub since: Option<String>,
+    /// The source's code for the role.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub role_code: Option<String>,
+    /// Entered in the register, which is not the date of office.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub entered: Option<String>,
 }
 
 /// An owner and its share.
@@ -200,9 +263,18 @@ pub struct Owner {
     /// Share as the source states it, such as `100 %` or `1/3`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub share: Option<String>,
-    /// Owner since.
+    /// Owner since. The date of the register's entry is in [`Owner::entered`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub since: Option<String>,
+    /// In which role, where the source has several kinds of owner.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub role: Option<String>,
+    /// The source's code for the role.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub role_code: Option<String>,
+    /// Entered in the register, which is not the date of becoming an owner.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub entered: Option<String>,
 }
 
 /// A parent in the sense of accounting consolidation.

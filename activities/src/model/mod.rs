@@ -6,6 +6,8 @@
 mod country;
 mod facts;
 mod finding;
+mod role;
+mod standing;
 mod subject;
 
 pub use country::{Country, UnknownCountry};
@@ -14,4 +16,5 @@ pub use facts::{
     Place, Screening, Standing, VatCheck,
 };
 pub use finding::{FailureDetails, Finding, Job, Query, Status};
+pub use role::{OTHER_ROLE, RoleWords, role};
 pub use subject::{Subject, SubjectError};

@@ -11,8 +11,8 @@ use crate::{
     model::{Address, Company, Facts, Notice, Standing, Subject},
     parse::json::{self as reader, Node, lacks},
     spec::{
-        Answer, Auth, Base, Class, Countries, Credential, Fallback, Flow, Need, Operation, Probe, Request, Rule,
-        Session, Source, SourceError, on,
+        Answer, Auth, Base, Class, Confidence, Countries, Credential, Fallback, Flow, Need, Operation, Probe, Request,
+        Rule, Session, Source, SourceError, on,
     },
 };
 
@@ -64,6 +64,7 @@ pub static SOURCE: Source = Source {
             ..SWISS
         },
     ],
+    confidence: Confidence::B,
     ..Source::BLANK
 };
 
@@ -82,6 +83,7 @@ pub static OFFICIAL: Source = Source {
     probe: Some(Probe::json(|| Request::get("/company/uid/CHE191546434"))),
     limits: "by account",
     terms: "free; not an official extract",
+    confidence: Confidence::B,
     ..Source::BLANK
 };
 

@@ -16,8 +16,8 @@ use crate::{
     model::{Facts, Page, Status, Subject},
     parse::json::{self as reader, Node, lacks},
     spec::{
-        Answer, Auth, Base, Class, Countries, Credential, Flow, Need, Operation, Probe, Request, Scope, Session,
-        Source, SourceError, on,
+        Answer, Auth, Base, Class, Confidence, Countries, Credential, Flow, Need, Operation, Probe, Request, Scope,
+        Session, Source, SourceError, on,
     },
 };
 
@@ -45,6 +45,7 @@ pub static SOURCE: Source = Source {
         flow: Flow::Steps(website),
         ..Operation::BLANK
     }],
+    confidence: Confidence::A,
     ..Source::BLANK
 };
 

@@ -13,7 +13,8 @@ use crate::{
     model::{Address, Company, Facts, Officer, Owner, Standing, Status, Subject, VatCheck},
     parse::json::{self as reader, Node},
     spec::{
-        Answer, Base, Class, Countries, Flow, Need, Operation, Probe, Request, Session, Source, SourceError, Stay, on,
+        Answer, Base, Class, Confidence, Countries, Flow, Need, Operation, Probe, Request, Session, Source,
+        SourceError, Stay, on,
     },
 };
 
@@ -60,6 +61,7 @@ pub static SOURCE: Source = Source {
             ..CZECH
         },
     ],
+    confidence: Confidence::A,
     ..Source::BLANK
 };
 
@@ -236,7 +238,8 @@ fn public_register(body: &[u8]) -> Result<Answer, SourceError> {
                 company_id,
                 role: member.at("clenstvi.funkce.nazev").text().or_else(|| body.get("nazevOrganu").text()),
                 birth_year: born.and_then(|date| date.get(..4)?.parse().ok()),
-                since: member.get("datumZapisu").text(),
+                entered: member.get("datumZapisu").text(),
+                ..Officer::default()
             })
         }));
     }
@@ -265,7 +268,14 @@ fn owner(of: Node<'_>, entry: Node<'_>, share: Option<String>) -> Option<Owner> 
     let (name, company_id) = holder(of)?;
     let country =
         of.at("pravnickaOsoba.adresa.kodStatu").text().or_else(|| of.at("fyzickaOsoba.statniObcanstvi").text());
-    Some(Owner { name: Some(name), company_id, country, share, since: entry.get("datumZapisu").text() })
+    Some(Owner {
+        name: Some(name),
+        company_id,
+        country,
+        share,
+        entered: entry.get("datumZapisu").text(),
+        ..Owner::default()
+    })
 }
 
 fn share(share: Node<'_>) -> Option<String> {

@@ -9,7 +9,10 @@ use crate::{
     model::{Facts, Notice},
     parse::xml::Node,
     parse::{soap, xml},
-    spec::{Answer, Base, Class, Countries, Fallback, Flow, Need, Operation, Probe, Request, Source, SourceError, on},
+    spec::{
+        Answer, Base, Class, Confidence, Countries, Fallback, Flow, Need, Operation, Probe, Request, Source,
+        SourceError, on,
+    },
 };
 
 /// The row.
@@ -41,6 +44,7 @@ pub static SOURCE: Source = Source {
         }],
         ..Operation::BLANK
     }],
+    confidence: Confidence::A,
     ..Source::BLANK
 };
 

@@ -11,7 +11,8 @@ use crate::{
     parse::date::iso,
     parse::json::{self, Node},
     spec::{
-        Answer, Base, Class, Countries, Fallback, Flow, Need, Operation, Probe, Request, Source, SourceError, Stay, on,
+        Answer, Base, Class, Confidence, Countries, Fallback, Flow, Need, Operation, Probe, Request, Source,
+        SourceError, Stay, on,
     },
 };
 
@@ -40,6 +41,7 @@ pub static SOURCE: Source = Source {
         }],
         ..Operation::BLANK
     }],
+    confidence: Confidence::B,
     ..Source::BLANK
 };
 

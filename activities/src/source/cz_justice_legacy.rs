@@ -10,7 +10,7 @@ use crate::{
     parse::date::iso,
     parse::html::{Page, Row},
     parse::json::lacks,
-    spec::{Answer, Base, Class, Probe, Reply, Request, Session, Source, SourceError, Stay, on},
+    spec::{Answer, Base, Class, Confidence, Probe, Reply, Request, Session, Source, SourceError, Stay, on},
 };
 
 /// The row.
@@ -26,6 +26,7 @@ pub static SOURCE: Source = Source {
     }),
     limits: "none published",
     terms: "public register",
+    confidence: Confidence::B,
     ..Source::BLANK
 };
 

@@ -5,7 +5,7 @@
 
 use circuit_registry::CallError;
 
-use crate::spec::{Base, Class, Countries, Flow, Need, Operation, Scope, Source, SourceError};
+use crate::spec::{Base, Class, Confidence, Countries, Flow, Need, Operation, Scope, Source, SourceError};
 
 /// The row.
 pub static SOURCE: Source = Source {
@@ -23,6 +23,7 @@ pub static SOURCE: Source = Source {
         flow: Flow::Steps(|_| Box::pin(async { Err(CallError::Upstream(closed())) })),
         ..Operation::BLANK
     }],
+    confidence: Confidence::B,
     ..Source::BLANK
 };
 

@@ -11,8 +11,8 @@ use crate::{
     model::{Address, Company, Facts, Owner, Standing},
     parse::json::{self as reader, Node, lacks},
     spec::{
-        Answer, Auth, Base, Class, Countries, Credential, Fallback, Flow, Need, Operation, Probe, Request, Session,
-        Source, SourceError, Stay, on,
+        Answer, Auth, Base, Class, Confidence, Countries, Credential, Fallback, Flow, Need, Operation, Probe, Request,
+        Session, Source, SourceError, Stay, on,
     },
 };
 
@@ -64,6 +64,7 @@ pub static SOURCE: Source = Source {
             ..DANISH
         },
     ],
+    confidence: Confidence::B,
     ..Source::BLANK
 };
 
@@ -83,6 +84,7 @@ pub static DATAFORDELER: Source = Source {
         read: |body| nodes(body, "CVR_Virksomhed").map(drop),
     }),
     terms: "free basic data",
+    confidence: Confidence::C,
     ..Source::BLANK
 };
 

@@ -20,8 +20,8 @@ use crate::{
     parse::stream,
     parse::text::squeezed,
     spec::{
-        Answer, Base, Class, Countries, Fallback, Flow, Need, Operation, Probe, Request, Session, Source, SourceError,
-        on,
+        Answer, Base, Class, Confidence, Countries, Fallback, Flow, Need, Operation, Probe, Request, Session, Source,
+        SourceError, on,
     },
 };
 
@@ -67,6 +67,7 @@ pub static SOURCE: Source = Source {
             ..Operation::BLANK
         },
     ],
+    confidence: Confidence::B,
     ..Source::BLANK
 };
 

@@ -9,7 +9,10 @@ use futures::future::BoxFuture;
 use crate::{
     model::{Address, Company, Standing},
     parse::json::{self, Node},
-    spec::{Answer, Base, Class, Countries, Flow, Need, Operation, Probe, Request, Session, Source, SourceError, on},
+    spec::{
+        Answer, Base, Class, Confidence, Countries, Flow, Need, Operation, Probe, Request, Session, Source,
+        SourceError, on,
+    },
 };
 
 /// The row.
@@ -41,6 +44,7 @@ pub static SOURCE: Source = Source {
             ..ESTONIAN
         },
     ],
+    confidence: Confidence::A,
     ..Source::BLANK
 };
 

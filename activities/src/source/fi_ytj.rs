@@ -7,7 +7,10 @@ use super::vies;
 use crate::{
     model::{Address, Company, Standing, Subject, VatCheck},
     parse::json::{self, Node},
-    spec::{Answer, Base, Class, Countries, Flow, Need, Operation, Probe, Request, Session, Source, SourceError, on},
+    spec::{
+        Answer, Base, Class, Confidence, Countries, Flow, Need, Operation, Probe, Request, Session, Source,
+        SourceError, on,
+    },
 };
 
 /// The row.
@@ -28,6 +31,7 @@ pub static SOURCE: Source = Source {
         flow: Flow::Single { request, parse: companies },
         ..Operation::BLANK
     }],
+    confidence: Confidence::A,
     ..Source::BLANK
 };
 

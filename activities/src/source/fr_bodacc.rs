@@ -6,7 +6,10 @@
 use crate::{
     model::{Facts, Notice, Subject},
     parse::json::{self, Node},
-    spec::{Answer, Base, Class, Countries, Flow, Need, Operation, Probe, Request, Source, SourceError, Stay, on},
+    spec::{
+        Answer, Base, Class, Confidence, Countries, Flow, Need, Operation, Probe, Request, Source, SourceError, Stay,
+        on,
+    },
 };
 
 /// The row.
@@ -39,6 +42,7 @@ pub static SOURCE: Source = Source {
             ..FRENCH
         },
     ],
+    confidence: Confidence::A,
     ..Source::BLANK
 };
 

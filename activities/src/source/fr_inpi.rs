@@ -13,8 +13,8 @@ use crate::{
     model::{Accounts, Address, Company, Facts, Notice, Officer, Standing},
     parse::json::{self as reader, Node},
     spec::{
-        Answer, Base, Class, Countries, Credential, Flow, LogIn, Need, Operation, Probe, Request, Session, Settings,
-        Source, SourceError, on,
+        Answer, Base, Class, Confidence, Countries, Credential, Flow, LogIn, Need, Operation, Probe, Request, Session,
+        Settings, Source, SourceError, on,
     },
 };
 
@@ -62,6 +62,7 @@ pub static SOURCE: Source = Source {
             ..FRENCH
         },
     ],
+    confidence: Confidence::A,
     ..Source::BLANK
 };
 

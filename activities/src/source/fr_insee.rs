@@ -11,8 +11,8 @@ use crate::{
     model::{Address, Company, Standing, Subject},
     parse::json::{self, Node},
     spec::{
-        Answer, Auth, Base, Class, Countries, Credential, Fallback, Flow, Need, Operation, Probe, Request, Session,
-        Source, SourceError, on,
+        Answer, Auth, Base, Class, Confidence, Countries, Credential, Fallback, Flow, Need, Operation, Probe, Request,
+        Session, Source, SourceError, on,
     },
 };
 
@@ -64,6 +64,7 @@ pub static SOURCE: Source = Source {
             ..FRENCH
         },
     ],
+    confidence: Confidence::A,
     ..Source::BLANK
 };
 

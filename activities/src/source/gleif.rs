@@ -11,7 +11,10 @@ use crate::{
     identifiers::Kind,
     model::{Address, Company, Facts, Parent, Standing, Subject},
     parse::json::{self, Node, lacks},
-    spec::{Answer, Base, Class, Countries, Flow, Need, Operation, Probe, Request, Session, Source, SourceError, on},
+    spec::{
+        Answer, Base, Class, Confidence, Countries, Flow, Need, Operation, Probe, Request, Session, Source,
+        SourceError, on,
+    },
 };
 
 /// The row.
@@ -58,6 +61,7 @@ pub static SOURCE: Source = Source {
             ..Operation::BLANK
         },
     ],
+    confidence: Confidence::A,
     ..Source::BLANK
 };
 

@@ -18,8 +18,8 @@ use crate::{
     parse::html::{Element, Page, Row},
     parse::json::lacks,
     spec::{
-        Answer, Base, Class, Countries, Fallback, Flow, Need, Operation, Probe, Request, Session, Source, SourceError,
-        Stay, on,
+        Answer, Base, Class, Confidence, Countries, Fallback, Flow, Need, Operation, Probe, Request, Session, Source,
+        SourceError, Stay, on,
     },
 };
 
@@ -79,6 +79,7 @@ pub static SOURCE: Source = Source {
             ..BELGIAN
         },
     ],
+    confidence: Confidence::B,
     ..Source::BLANK
 };
 
@@ -270,8 +271,8 @@ fn officer(row: &Row<'_>) -> Option<Officer> {
         name: Some(name),
         company_id,
         role: row.text(0),
-        birth_year: None,
         since: row.cells().iter().find_map(|cell| cell.of_class(SINCE)).and_then(|since| iso(&since.text())),
+        ..Officer::default()
     })
 }
 

@@ -14,8 +14,8 @@ use crate::{
     model::{Accounts, Address, Company, Facts, Standing, Status, Subject},
     parse::json::{self, Node, lacks},
     spec::{
-        Answer, Base, Class, Countries, Fallback, Flow, Need, Operation, Probe, Request, Session, Source, SourceError,
-        on,
+        Answer, Base, Class, Confidence, Countries, Fallback, Flow, Need, Operation, Probe, Request, Session, Source,
+        SourceError, on,
     },
 };
 
@@ -62,6 +62,7 @@ pub static SOURCE: Source = Source {
             ..BELGIAN
         },
     ],
+    confidence: Confidence::B,
     ..Source::BLANK
 };
 

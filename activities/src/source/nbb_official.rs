@@ -7,7 +7,7 @@ use futures::future::BoxFuture;
 use super::nbb::{Fields, Figures, Filing, believed, listed, number, with_figures};
 use crate::{
     parse::json::{self, Node, lacks},
-    spec::{Answer, Auth, Base, Class, Credential, Request, Session, Source, SourceError, on},
+    spec::{Answer, Auth, Base, Class, Confidence, Credential, Request, Session, Source, SourceError, on},
 };
 
 /// The row.
@@ -21,6 +21,7 @@ pub static SOURCE: Source = Source {
     rules: &[on(404).not_html().means(Class::NotFound, "has nothing on file under this number")],
     limits: "by contract; 4 to 8 requests a second, as observed",
     terms: "by contract with the Central Balance Sheet Office",
+    confidence: Confidence::C,
     ..Source::BLANK
 };
 

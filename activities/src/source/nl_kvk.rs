@@ -8,8 +8,8 @@ use crate::{
     parse::json::{self, Node},
     source::nl_kvk_open,
     spec::{
-        Answer, Auth, Base, Class, Countries, Credential, Fallback, Flow, Need, Operation, Probe, Request, Rule,
-        Source, SourceError, Stay, on,
+        Answer, Auth, Base, Class, Confidence, Countries, Credential, Fallback, Flow, Need, Operation, Probe, Request,
+        Rule, Source, SourceError, Stay, on,
     },
 };
 
@@ -64,6 +64,7 @@ pub static SOURCE: Source = Source {
             ..DUTCH
         },
     ],
+    confidence: Confidence::A,
     ..Source::BLANK
 };
 

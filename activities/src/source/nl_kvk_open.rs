@@ -5,7 +5,9 @@
 use crate::{
     model::{Company, Facts, Standing, Subject},
     parse::json::{self, Node},
-    spec::{Answer, Base, Class, Countries, Flow, Need, Operation, Probe, Request, Source, SourceError, on},
+    spec::{
+        Answer, Base, Class, Confidence, Countries, Flow, Need, Operation, Probe, Request, Source, SourceError, on,
+    },
 };
 
 /// The row.
@@ -25,6 +27,7 @@ pub static SOURCE: Source = Source {
         flow: FLOW,
         ..Operation::BLANK
     }],
+    confidence: Confidence::A,
     ..Source::BLANK
 };
 

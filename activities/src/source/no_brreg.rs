@@ -6,7 +6,10 @@
 use crate::{
     model::{Accounts, Address, Company, Facts, Officer, Standing, Subject},
     parse::json::{self, Node, lacks},
-    spec::{Answer, Base, Class, Countries, Flow, Need, Operation, Probe, Request, Scope, Source, SourceError, on},
+    spec::{
+        Answer, Base, Class, Confidence, Countries, Flow, Need, Operation, Probe, Request, Scope, Source, SourceError,
+        on,
+    },
 };
 
 /// The row.
@@ -61,6 +64,7 @@ pub static SOURCE: Source = Source {
             ..NORWEGIAN
         },
     ],
+    confidence: Confidence::A,
     ..Source::BLANK
 };
 
@@ -158,7 +162,7 @@ fn roles(body: &[u8]) -> Result<Answer, SourceError> {
     let document = json::parse(body)?;
     let mut officers = Vec::new();
     for group in Node::root(&document).require_list("rollegrupper")? {
-        let since = group.get("sistEndret").text();
+        let entered = group.get("sistEndret").text();
         for role in group.require_list("roller")? {
             let ended = ["avregistrert", "fratraadt"].iter().any(|field| role.get(field).flag() == Some(true));
             if ended || role.at("person.erDoed").flag() == Some(true) {
@@ -173,7 +177,8 @@ fn roles(body: &[u8]) -> Result<Answer, SourceError> {
                 company_id: role.at("enhet.organisasjonsnummer").text(),
                 role: role.at("type.beskrivelse").text().or_else(|| role.at("type.kode").text()),
                 birth_year: person.get("fodselsdato").text().and_then(|date| date.get(..4)?.parse().ok()),
-                since: since.clone(),
+                entered: entered.clone(),
+                ..Officer::default()
             });
         }
     }

@@ -10,8 +10,8 @@ use crate::{
     model::{Facts, Place, Subject},
     parse::json::{self, Node, lacks},
     spec::{
-        Answer, Base, Class, Countries, Credential, Flow, Need, Operation, Probe, Request, Source, SourceError, Stay,
-        on,
+        Answer, Base, Class, Confidence, Countries, Credential, Flow, Need, Operation, Probe, Request, Source,
+        SourceError, Stay, on,
     },
 };
 
@@ -44,6 +44,7 @@ pub static SOURCE: Source = Source {
         fresh: Some(Duration::from_secs(30 * 86_400)), // the usage policy asks for results to be kept
         ..Operation::BLANK
     }],
+    confidence: Confidence::A,
     ..Source::BLANK
 };
 

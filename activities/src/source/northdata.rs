@@ -15,8 +15,8 @@ use crate::{
     parse::json::{self, Node, lacks},
     parse::text::{squeezed, words},
     spec::{
-        Answer, Auth, Base, Class, Countries, Credential, Flow, Need, Operation, Probe, Request, Session, Source,
-        SourceError, on,
+        Answer, Auth, Base, Class, Confidence, Countries, Credential, Flow, Need, Operation, Probe, Request, Session,
+        Source, SourceError, on,
     },
 };
 
@@ -56,6 +56,7 @@ pub static SOURCE: Source = Source {
             ..Operation::BLANK
         },
     ],
+    confidence: Confidence::B,
     ..Source::BLANK
 };
 

@@ -12,8 +12,8 @@ use crate::{
     model::{Company, Facts, Hit, Screening, Subject},
     parse::json::{self as reader, Node, lacks},
     spec::{
-        Answer, Auth, Base, Class, Countries, Credential, Fallback, Flow, Need, Operation, Probe, Request, Scope,
-        Session, Source, SourceError, on,
+        Answer, Auth, Base, Class, Confidence, Countries, Credential, Fallback, Flow, Need, Operation, Probe, Request,
+        Scope, Session, Source, SourceError, on,
     },
 };
 use futures::future::BoxFuture;
@@ -60,6 +60,7 @@ pub static SOURCE: Source = Source {
             ..Operation::BLANK
         },
     ],
+    confidence: Confidence::A,
     ..Source::BLANK
 };
 

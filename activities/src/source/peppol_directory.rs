@@ -6,7 +6,9 @@
 use crate::{
     model::{Company, Facts, Status, Subject},
     parse::json::{self, Node, lacks},
-    spec::{Answer, Base, Class, Countries, Flow, Need, Operation, Probe, Request, Source, SourceError, on},
+    spec::{
+        Answer, Base, Class, Confidence, Countries, Flow, Need, Operation, Probe, Request, Source, SourceError, on,
+    },
 };
 
 /// The row.
@@ -37,6 +39,7 @@ pub static SOURCE: Source = Source {
             ..Operation::BLANK
         },
     ],
+    confidence: Confidence::A,
     ..Source::BLANK
 };
 

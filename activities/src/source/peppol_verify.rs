@@ -16,8 +16,8 @@ use crate::{
     model::{Address, Company, Facts, Job, Standing, Status, Subject, VatCheck},
     parse::json::{self as reader, Node, lacks},
     spec::{
-        Answer, Auth, Base, Class, Countries, Credential, Flow, Need, Operation, Request, Session, Source, SourceError,
-        on,
+        Answer, Auth, Base, Class, Confidence, Countries, Credential, Flow, Need, Operation, Request, Session, Source,
+        SourceError, on,
     },
 };
 
@@ -47,6 +47,7 @@ pub static SOURCE: Source = Source {
         flow: Flow::Steps(check),
         ..Operation::BLANK
     }],
+    confidence: Confidence::C,
     ..Source::BLANK
 };
 

@@ -7,7 +7,7 @@ use super::french;
 use crate::{
     model::{Address, Company, Officer, Standing, Subject},
     parse::json::{self, Node},
-    spec::{Answer, Base, Class, Probe, Request, Session, Source, SourceError, on},
+    spec::{Answer, Base, Class, Confidence, Probe, Request, Session, Source, SourceError, on},
 };
 
 /// The row.
@@ -20,6 +20,7 @@ pub static SOURCE: Source = Source {
     probe: Some(Probe::json(|| asking("552032534"))),
     limits: "seven requests a second; a client that goes on during an outage is blocked",
     terms: "open licence 2.0",
+    confidence: Confidence::A,
     ..Source::BLANK
 };
 

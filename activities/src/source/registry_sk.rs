@@ -17,8 +17,8 @@ use crate::{
     parse::date::iso,
     parse::json::{self, Node, lacks},
     spec::{
-        Answer, Base, Class, Countries, Fallback, Flow, Need, Operation, Probe, Request, Session, Source, SourceError,
-        on,
+        Answer, Base, Class, Confidence, Countries, Fallback, Flow, Need, Operation, Probe, Request, Session, Source,
+        SourceError, on,
     },
 };
 
@@ -79,6 +79,7 @@ pub static SOURCE: Source = Source {
             ..SLOVAK
         },
     ],
+    confidence: Confidence::A,
     ..Source::BLANK
 };
 
@@ -199,7 +200,13 @@ fn extract(body: &[u8]) -> Result<Answer, SourceError> {
     let officers = current(corporate.get("statutoryBody")).filter_map(|member| {
         let (name, company_id) = holder(member.get("personData"))?;
         let role = member.get("function").text();
-        Some(Officer { name: Some(name), company_id, role, birth_year: None, since: day(member.get("effectiveFrom")) })
+        Some(Officer {
+            name: Some(name),
+            company_id,
+            role,
+            since: day(member.get("effectiveFrom")),
+            ..Officer::default()
+        })
     });
     let owners = current(corporate.get("stakeholder")).filter_map(|partner| {
         let (name, company_id) = holder(partner.get("personData"))?;

@@ -12,7 +12,7 @@ use crate::{
     parse::date::iso,
     parse::html::{Element, Page},
     parse::json::lacks,
-    spec::{Answer, Base, Probe, Reply, Request, Session, Source, SourceError},
+    spec::{Answer, Base, Confidence, Probe, Reply, Request, Session, Source, SourceError},
 };
 
 /// The row.
@@ -25,6 +25,7 @@ pub static SOURCE: Source = Source {
     probe: Some(Probe { request: || by_number("00000000"), read: alive }),
     limits: "one request a minute, as advised by those who read it",
     terms: "public register; informative extracts only",
+    confidence: Confidence::B,
     ..Source::BLANK
 };
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::{
     model::{Address, Company, Status, Subject},
     parse::json::{self, Node, lacks},
-    spec::{Answer, Base, Probe, Request, Source, SourceError},
+    spec::{Answer, Base, Confidence, Probe, Request, Source, SourceError},
 };
 
 use super::slovak::{number, standing};
@@ -21,6 +21,7 @@ pub static SOURCE: Source = Source {
     probe: Some(Probe::json(|| search().query("identifier", "31333532"))),
     limits: "undisclosed; its users are asked to keep what they got",
     terms: "CC BY 4.0",
+    confidence: Confidence::B,
     ..Source::BLANK
 };
 

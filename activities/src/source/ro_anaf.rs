@@ -13,7 +13,10 @@ use crate::{
     model::{Accounts, Address, Company, Facts, Standing, Subject, VatCheck},
     parse::date::today,
     parse::json::{self as reader, Node, lacks},
-    spec::{Answer, Base, Class, Countries, Flow, Need, Operation, Probe, Request, Session, Source, SourceError, on},
+    spec::{
+        Answer, Base, Class, Confidence, Countries, Flow, Need, Operation, Probe, Request, Session, Source,
+        SourceError, on,
+    },
 };
 
 /// The row.
@@ -53,6 +56,7 @@ pub static SOURCE: Source = Source {
             ..ROMANIAN
         },
     ],
+    confidence: Confidence::A,
     ..Source::BLANK
 };
 

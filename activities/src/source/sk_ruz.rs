@@ -10,7 +10,7 @@ use futures::future::BoxFuture;
 use crate::{
     model::{Accounts, Address, Company, Facts, Notice, Standing},
     parse::json::{self, Node, lacks},
-    spec::{Answer, Base, Countries, Flow, Need, Operation, Probe, Request, Session, Source, SourceError},
+    spec::{Answer, Base, Confidence, Countries, Flow, Need, Operation, Probe, Request, Session, Source, SourceError},
 };
 
 /// The row.
@@ -37,6 +37,7 @@ pub static SOURCE: Source = Source {
             ..SLOVAK
         },
     ],
+    confidence: Confidence::A,
     ..Source::BLANK
 };
 

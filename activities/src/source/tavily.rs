@@ -9,8 +9,8 @@ use crate::{
     model::{Article, Facts, Subject},
     parse::json::{self as reader, Node},
     spec::{
-        Answer, Auth, Base, Class, Countries, Credential, Flow, Need, Operation, Probe, Request, Source, SourceError,
-        Stay, on,
+        Answer, Auth, Base, Class, Confidence, Countries, Credential, Flow, Need, Operation, Probe, Request, Source,
+        SourceError, Stay, on,
     },
 };
 
@@ -43,6 +43,7 @@ pub static SOURCE: Source = Source {
         billed: true,
         ..Operation::BLANK
     }],
+    confidence: Confidence::A,
     ..Source::BLANK
 };
 

@@ -7,7 +7,7 @@ use super::vies;
 use crate::{
     model::VatCheck,
     parse::json::{self, Node, lacks},
-    spec::{Answer, Auth, Base, Class, Credential, Request, Session, Source, SourceError, on},
+    spec::{Answer, Auth, Base, Class, Confidence, Credential, Request, Session, Source, SourceError, on},
 };
 
 /// The row.
@@ -25,6 +25,7 @@ pub static SOURCE: Source = Source {
     ],
     limits: "300 requests a minute",
     terms: "commercial; answers may come from a cache",
+    confidence: Confidence::A,
     ..Source::BLANK
 };
 

@@ -12,8 +12,8 @@ use crate::{
     model::{Availability, Facts, Subject, VatCheck},
     parse::json::{self, Node, lacks},
     spec::{
-        Answer, Base, Class, Countries, Fallback, Flow, Need, Operation, Probe, Request, Rule, Scope, Session, Source,
-        SourceError, Stay, on,
+        Answer, Base, Class, Confidence, Countries, Fallback, Flow, Need, Operation, Probe, Request, Rule, Scope,
+        Session, Source, SourceError, Stay, on,
     },
 };
 
@@ -80,6 +80,7 @@ pub static SOURCE: Source = Source {
             ..Operation::BLANK
         },
     ],
+    confidence: Confidence::A,
     ..Source::BLANK
 };
 

@@ -9,7 +9,7 @@ use crate::{
     model::VatCheck,
     parse::json::lacks,
     parse::{soap, xml},
-    spec::{Answer, Base, Class, Request, Session, Source, SourceError, on},
+    spec::{Answer, Base, Class, Confidence, Request, Session, Source, SourceError, on},
 };
 
 /// The row.
@@ -25,6 +25,7 @@ pub static SOURCE: Source = Source {
     limits: "undisclosed; concurrency per member state, shared by all users",
     terms: "free; no service level",
     parts_of: Some("vies"),
+    confidence: Confidence::A,
     ..Source::BLANK
 };
 

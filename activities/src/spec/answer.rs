@@ -53,6 +53,35 @@ impl Answer {
         Ok(Facts { companies, ..Facts::default() }.into())
     }
 
+    /// The same, which holds `read` of the `total` records that the source has. Without a total, or with one that is not
+    /// above what was read, it is as it was; else it is [`Status::Partial`] and says "n of m".
+    #[must_use]
+    pub fn of_total(mut self, read: usize, total: Option<u64>) -> Self {
+        let read = u64::try_from(read).unwrap_or(u64::MAX);
+        if let Some(total) = total.filter(|total| *total > read) {
+            self = self.partly(format!("{read} of {total} were read"));
+        }
+        self
+    }
+
+    /// The same, which is not all that the source has.
+    #[must_use]
+    pub fn partly(mut self, why: impl Into<String>) -> Self {
+        if self.status == Status::Complete {
+            self.status = Status::Partial;
+        }
+        let why = why.into();
+        self.reason = Some(self.reason.map_or(why.clone(), |reason| format!("{reason}; {why}")));
+        self
+    }
+
+    /// The same with remarks that limit it.
+    #[must_use]
+    pub fn noting(mut self, notes: impl IntoIterator<Item = String>) -> Self {
+        self.facts.notes.extend(notes);
+        self
+    }
+
     /// The same, as of a date of the source.
     #[must_use]
     pub const fn dated(mut self, as_of: Option<Timestamp>) -> Self {

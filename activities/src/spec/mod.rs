@@ -12,6 +12,7 @@ mod request;
 mod rule;
 mod session;
 mod settings;
+mod sift;
 mod source;
 mod stay;
 
@@ -25,5 +26,6 @@ pub use request::{Request, Take};
 pub use rule::{BodyMatch, Rule, on};
 pub use session::{Exchange, Read, Session};
 pub use settings::{CACHE, CONTACT, Settings, SettingsError};
-pub use source::{Auth, Base, Credential, Probe, Source};
+pub use sift::{Sifted, sift};
+pub use source::{Auth, Base, Confidence, Credential, Probe, Source};
 pub use stay::Stay;

@@ -47,8 +47,42 @@ pub struct Source {
     /// way and not against failures at the place.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parts_of: Option<&'static str>,
+    /// Where our knowledge of its answers comes from.
+    pub confidence: Confidence,
     /// What can be asked.
     pub operations: &'static [Operation],
+}
+
+/// How well the shape of an upstream's answers is known. A row that does not say is [`Confidence::C`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub enum Confidence {
+    /// Recorded answers, or the official specification.
+    A,
+    /// Names and paths from clients that work.
+    B,
+    /// A description, or one weak source. Findings say that the shape is not confirmed.
+    C,
+}
+
+impl Confidence {
+    /// What a finding says about an answer of such a source; `None` for a shape that is known.
+    #[must_use]
+    pub const fn warning(self) -> Option<&'static str> {
+        match self {
+            Self::A | Self::B => None,
+            Self::C => Some("shape not confirmed: no recorded answer of this upstream is public"),
+        }
+    }
+
+    /// As `docs/upstreams.md` shows it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::A => "A: recorded answers or the official specification",
+            Self::B => "B: field names from clients that work",
+            Self::C => "C: a description only; findings say that the shape is not confirmed",
+        }
+    }
 }
 
 impl Source {
@@ -68,6 +102,7 @@ impl Source {
         limits: "none published",
         terms: "",
         parts_of: None,
+        confidence: Confidence::C,
         operations: &[],
     };
 }

@@ -18,8 +18,8 @@ use crate::{
     model::{Job, Subject},
     parse::json::{self as reader, Node, lacks},
     spec::{
-        Answer, Auth, Base, Class, Countries, Credential, Flow, Need, Operation, Probe, Reply, Request, Rule, Scope,
-        Session, Source, SourceError, Stay, on,
+        Answer, Auth, Base, Class, Confidence, Countries, Credential, Flow, Need, Operation, Probe, Reply, Request,
+        Rule, Scope, Session, Source, SourceError, Stay, on,
     },
 };
 
@@ -103,6 +103,7 @@ const fn row(name: &'static str, title: &'static str, base: Base, operations: &'
         limits: "a number of jobs at a time per data set, by contract; billed per record",
         terms: "commercial; personal data only on a legal basis of one's own",
         operations,
+        confidence: Confidence::B,
         ..Source::BLANK
     }
 }

@@ -25,8 +25,8 @@ use crate::{
     parse::date::day,
     parse::json::{self, Node, lacks},
     spec::{
-        Answer, Base, Class, Countries, Fallback, Flow, Need, Operation, Probe, Request, Session, Source, SourceError,
-        Take, on,
+        Answer, Base, Class, Confidence, Countries, Fallback, Flow, Need, Operation, Probe, Request, Session, Source,
+        SourceError, Take, on,
     },
 };
 
@@ -71,6 +71,7 @@ pub static SOURCE: Source = Source {
             ..Operation::BLANK
         },
     ],
+    confidence: Confidence::A,
     ..Source::BLANK
 };
 
