@@ -53,23 +53,26 @@ pub struct InvestigationWorkflow {
 
 #[workflow_methods]
 impl InvestigationWorkflow {
-    /// Plans, asks everything that applies, plans again with what the registers answered, asks the rest, and reports. The
-    /// findings keep the order of the plans.
+    /// Plans, asks everything that applies, plans again with what was answered until nothing is left to ask, and reports.
+    /// The findings keep the order of the plans.
     #[run]
     pub async fn run(ctx: &mut WorkflowContext<Self>, subject: Subject) -> WorkflowResult<Report> {
         let planned = ctx.execute_local_activity(PlanningActivities::plan, subject, planning_options(3)).await;
         let mut plan = planned.map_err(|error| refused(&error))?;
         let mut findings = ask_all(ctx, &plan).await;
-        if !plan.deferred.is_empty() {
-            let first = FirstRound { plan: plan.clone(), findings: findings.clone() };
-            // Without a second plan the deferred questions stay unasked, and the report says so.
-            if let Ok(further) =
-                ctx.execute_local_activity(PlanningActivities::replan, first, planning_options(3)).await
-            {
-                findings.extend(ask_all(ctx, &further).await);
-                plan.questions.extend(further.questions);
-                plan = Plan { questions: plan.questions, ..further };
-            }
+        let mut more = true;
+        while more && !plan.deferred.is_empty() {
+            let so_far = FirstRound { plan: plan.clone(), findings: findings.clone() };
+            // Without a further plan the deferred questions stay unasked, and the report says so.
+            let Ok(further) = ctx.execute_local_activity(PlanningActivities::replan, so_far, planning_options(3)).await
+            else {
+                break;
+            };
+            findings.extend(ask_all(ctx, &further).await);
+            // The plan decides, and the history holds it. So a history with two rounds replays without a patch marker.
+            more = further.more_rounds > 0;
+            plan.questions.extend(further.questions);
+            plan = Plan { questions: plan.questions, ..further };
         }
         let filter = BreakerFilter::of(&plan);
         // The report is useful without the breakers' states.

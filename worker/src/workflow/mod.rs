@@ -6,9 +6,10 @@
 
 mod degraded;
 pub mod investigation;
+pub mod parties;
 pub mod plan;
 mod planning;
 
 pub use investigation::InvestigationWorkflow;
-pub use plan::{admit, plan, plan_further};
+pub use plan::{admit, plan, plan_first, plan_further};
 pub use planning::{BreakerFilter, FirstRound, PlanningActivities};
