@@ -2,7 +2,7 @@
 //!
 //! | layer | modules | knows |
 //! |---|---|---|
-//! | words | [`error`], [`identifiers`], [`model`] | plain data |
+//! | words | [`error`], [`identifiers`], [`names`], [`model`] | plain data |
 //! | reading | [`parse`], [`editions`], [`guard`] | formats, files, addresses |
 //! | the row's type | [`spec`] | what a source is made of, and no source |
 //! | asking | [`classify`], [`client`], [`cache`], [`flow`] | HTTP, breakers, earlier answers |
@@ -22,6 +22,7 @@ pub mod guard;
 pub mod harness;
 pub mod identifiers;
 pub mod model;
+pub mod names;
 pub mod parse;
 pub mod source;
 pub mod spec;

@@ -101,6 +101,10 @@ impl Key {
             add(need.as_str());
             add(&value.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase());
         }
+        // An answer about fewer parties is no answer about these.
+        if operation.screens {
+            subject.to_screen().iter().for_each(|party| add(&party.name.to_lowercase()));
+        }
         let mut key = [0; 32];
         key.copy_from_slice(digest.finish().as_ref());
         Self(key)

@@ -5,6 +5,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::{Party, Role};
+
 /// The answer of one operation. Empty parts are left out of the JSON.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -456,16 +458,30 @@ pub struct Place {
 pub struct Screening {
     /// The data set asked.
     pub dataset: String,
-    /// The names that were asked about, as they were sent.
+    /// The names that were asked about, each as its source wrote it. A name that is not here was not screened.
     pub names: Vec<String>,
     /// Version of the data, where the source states it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
     /// Candidates, best first.
     pub hits: Vec<Hit>,
+    /// Everybody who was to be screened, and who was not.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub parties: Vec<Screened>,
 }
 
-/// A watch-list entry that resembles the subject.
+/// One party of a screening.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Screened {
+    /// The party.
+    #[serde(flatten)]
+    pub party: Party,
+    /// Why it was not screened; `None` if it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_screened: Option<String>,
+}
+
+/// A watch-list entry that resembles a party.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Hit {
@@ -486,4 +502,13 @@ pub struct Hit {
     /// The lists that name it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub datasets: Vec<String>,
+    /// The name that it resembles, as in [`Screening::names`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub party: Option<String>,
+    /// What the party is to the subject.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub role: Option<Role>,
+    /// What matched and what did not, for people.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub why: Vec<String>,
 }

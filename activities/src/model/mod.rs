@@ -6,6 +6,7 @@
 mod country;
 mod facts;
 mod finding;
+mod party;
 mod role;
 mod standing;
 mod subject;
@@ -13,8 +14,9 @@ mod subject;
 pub use country::{Country, UnknownCountry};
 pub use facts::{
     Accounts, Address, Article, Availability, Company, Establishment, Facts, Hit, Notice, Officer, Owner, Page, Parent,
-    Place, Screening, Standing, VatCheck,
+    Place, Screened, Screening, Standing, VatCheck,
 };
 pub use finding::{FailureDetails, Finding, Job, Query, Status};
+pub use party::{Party, PartyKind, Role};
 pub use role::{OTHER_ROLE, RoleWords, role};
 pub use subject::{Subject, SubjectError};

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Company, Country, Facts};
+use super::{Company, Country, Facts, Party};
 use crate::identifiers::{IdentifierError, Kind};
 
 /// A company: a country and at least one thing to find it by. Strings are normalised (see [`Subject::normalised`]).
@@ -34,6 +34,9 @@ pub struct Subject {
     /// The numbers are meant as they are written, also where their check digits are wrong: old registers contain such numbers.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub as_written: bool,
+    /// Whom the sources named beside it, to be screened; see [`Subject::to_screen`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parties: Vec<Party>,
 }
 
 /// A subject that cannot be investigated as it stands; the text says what to change.
@@ -63,7 +66,18 @@ impl Subject {
     #[must_use]
     pub const fn new(country: Country) -> Self {
         let (id, name, lei, vat, address, website) = (None, None, None, None, None, None);
-        Self { country, id, name, lei, vat, address, website, persons: Vec::new(), as_written: false }
+        Self {
+            country,
+            id,
+            name,
+            lei,
+            vat,
+            address,
+            website,
+            persons: Vec::new(),
+            as_written: false,
+            parties: Vec::new(),
+        }
     }
 
     /// The same with every identifier in its normal form and blank fields removed. Numbers whose checksum fails are kept
@@ -104,6 +118,7 @@ impl Subject {
             website: filled(self.website),
             persons: named(self.persons),
             as_written: self.as_written,
+            parties: self.parties,
         };
         if [&subject.id, &subject.name, &subject.lei, &subject.vat].into_iter().all(Option::is_none) {
             return Err(SubjectError::Empty);

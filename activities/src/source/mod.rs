@@ -41,6 +41,7 @@ pub mod tavily;
 pub mod vatsense;
 pub mod vies;
 pub mod vies_soap;
+mod watch_list;
 
 #[cfg(test)]
 mod tests;

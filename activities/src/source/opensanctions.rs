@@ -5,11 +5,14 @@
 //! name that was screened and found clear.
 
 use circuit_registry::CallError;
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
-use super::opensanctions_feed;
+use super::{
+    opensanctions_feed,
+    watch_list::{self, entry},
+};
 use crate::{
-    model::{Company, Facts, Hit, Screening, Subject},
+    model::{Company, Facts, Hit, Party, PartyKind, Role, Screened, Screening, Subject},
     parse::json::{self as reader, Node, lacks},
     spec::{
         Answer, Auth, Base, Class, Confidence, Countries, Credential, Fallback, Flow, Need, Operation, Probe, Request,
@@ -36,9 +39,10 @@ pub static SOURCE: Source = Source {
     operations: &[
         Operation {
             name: "opensanctions.match",
-            answers: "watch-list entries that resemble the company",
+            answers: "watch-list entries that resemble the company, its people, owners and parents",
             countries: Countries::Any,
-            needs: &[Need::Name],
+            needs: &[Need::Name, Need::Persons],
+            screens: true,
             flow: Flow::Steps(screen),
             fallbacks: &[Fallback {
                 via: "opensanctions_feed",
@@ -80,17 +84,43 @@ fn harmless(name: &str) -> Option<String> {
     (!words.is_empty()).then(|| words.join(" "))
 }
 
-fn request(subject: &Subject, name: &str) -> Request {
-    let country = subject.country.as_str().to_lowercase();
-    let mut properties = json!({"name": [name], "jurisdiction": [country]});
-    if let Some(id) = &subject.id {
-        properties["registrationNumber"] = json!([id]);
+/// The most queries of one request.
+const BATCH: usize = 100;
+
+/// Entries for each party, best first.
+const HITS: u64 = 20;
+
+fn query(party: &Party, name: &str) -> Value {
+    let schema = match party.kind {
+        PartyKind::Company => "Company",
+        PartyKind::Person => "Person",
+        PartyKind::Either => "LegalEntity",
+    };
+    let mut properties = json!({"name": [name]});
+    let mut add = |property: &str, value: Option<String>| {
+        if let Some(value) = value {
+            properties[property] = json!([value]);
+        }
+    };
+    if party.kind == PartyKind::Person {
+        add("birthDate", party.birth_year.map(|year| year.to_string()));
+    } else {
+        add("jurisdiction", party.country.as_ref().map(|country| country.to_lowercase()));
+        add("registrationNumber", party.id.clone());
+        add("leiCode", party.lei.clone());
     }
-    if let Some(lei) = &subject.lei {
-        properties["leiCode"] = json!([lei]);
-    }
-    let document = json!({"queries": {"q1": {"schema": "Company", "properties": properties}}});
-    Request::post("/match", &document).segment(DATASET).query("algorithm", "best").query("limit", "5")
+    json!({"schema": schema, "properties": properties})
+}
+
+fn request(batch: &[Asked]) -> Request {
+    let query = |(n, asked): (usize, &Asked)| (key(n), query(&asked.party, &asked.name));
+    let queries: Map<String, Value> = batch.iter().enumerate().map(query).collect();
+    let request = Request::post("/match", &json!({"queries": queries})).segment(DATASET);
+    request.query("algorithm", "best").query("limit", HITS.to_string())
+}
+
+fn key(n: usize) -> String {
+    format!("q{}", n + 1)
 }
 
 /// Entries that were merged are found under their former ids as well, and the LEI is one.
@@ -103,7 +133,8 @@ fn entity(body: &[u8]) -> Result<Answer, SourceError> {
     let entity = Node::root(&document);
     let properties = entity.require("properties")?;
     let text = |name: &str| properties.get(name).items().find_map(Node::text);
-    let hit = Hit { score: 1.0, matched: true, ..entry(entity)? };
+    let why = vec!["the LEI is that of the entry".to_owned()];
+    let hit = Hit { score: 1.0, matched: true, role: Some(Role::Subject), why, ..entry(entity)? };
     let company = Company {
         name: Some(hit.name.clone()),
         id: text("registrationNumber"),
@@ -118,27 +149,103 @@ fn entity(body: &[u8]) -> Result<Answer, SourceError> {
     let names = vec![hit.name.clone()];
     // An entry without a topic is there because somebody else is listed.
     let hits = if hit.topics.is_empty() { vec![] } else { vec![hit] };
-    let screening = Screening { dataset: DATASET.to_owned(), names, version: None, hits };
+    let screening = Screening { dataset: DATASET.to_owned(), names, hits, ..Screening::default() };
     Ok(Facts { companies: vec![company], screening: Some(screening), ..Facts::default() }.into())
+}
+
+/// A party and its name as it is sent.
+#[derive(Debug, Clone)]
+struct Asked {
+    /// Its place among the parties.
+    place: usize,
+    party: Party,
+    name: String,
 }
 
 fn screen<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, CallError<SourceError>>> {
     Box::pin(async move {
-        let subject = session.subject();
-        let Some(name) = subject.name.as_deref().and_then(harmless) else {
-            let reason = "cannot be asked about a name without letters or digits";
-            return Err(CallError::Upstream(SourceError::business(reason)));
-        };
-        let hits = session.ask(request(subject, &name), |reply| hits(&reply.body)).await?;
-        let screening = Screening { dataset: DATASET.to_owned(), names: vec![name], version: None, hits };
-        Ok(Facts { screening: Some(screening), ..Facts::default() }.into())
+        let (mut parties, asked) = asked(session.subject());
+        let (mut hits, mut notes, mut answered) = (Vec::new(), Vec::new(), false);
+        let mut batches: Vec<&[Asked]> = asked.chunks(BATCH).rev().collect();
+        while let Some(batch) = batches.pop() {
+            let results = match session.ask(request(batch), |reply| responses(&reply.body, batch.len())).await {
+                Ok(results) => results,
+                // One name that the list does not accept voids the whole batch.
+                Err(CallError::Upstream(error)) if error.class == Class::Business && batch.len() > 1 => {
+                    let (first, second) = batch.split_at(batch.len() / 2);
+                    batches.extend([second, first]);
+                    continue;
+                }
+                Err(CallError::Upstream(error)) if asked.len() > 1 && (answered || error.class == Class::Business) => {
+                    vec![Err(error); batch.len()]
+                }
+                Err(error) => return Err(error),
+            };
+            for (asked, result) in batch.iter().zip(results) {
+                match result {
+                    Ok(response) => {
+                        answered = true;
+                        notes.extend(response.cut.then(|| note(&asked.party)));
+                        hits.extend(response.hits.into_iter().map(|hit| of(hit, &asked.party)));
+                    }
+                    Err(error) => parties[asked.place].not_screened = Some(error.reason),
+                }
+            }
+        }
+        let mut answer = watch_list::answer(DATASET.to_owned(), None, parties, hits).map_err(CallError::Upstream)?;
+        notes.dedup();
+        answer.facts.notes = notes;
+        Ok(answer)
     })
 }
 
-/// Reads the response to our one query. Each query has a status of its own inside the 200.
-fn hits(body: &[u8]) -> Result<Vec<Hit>, SourceError> {
+/// Everybody to be screened, and those of them whom the list can be asked about.
+fn asked(subject: &Subject) -> (Vec<Screened>, Vec<Asked>) {
+    let (mut parties, mut asked) = (Vec::new(), Vec::new());
+    for (place, (party, name)) in watch_list::parties(subject).into_iter().enumerate() {
+        let nothing = || "nothing of the name can be sent".to_owned();
+        let harmless = name.and_then(|_| harmless(&party.name).ok_or_else(nothing));
+        let not_screened = harmless.as_ref().err().cloned();
+        asked.extend(harmless.ok().map(|name| Asked { place, party: party.clone(), name }));
+        parties.push(Screened { party, not_screened });
+    }
+    (parties, asked)
+}
+
+fn of(hit: Hit, party: &Party) -> Hit {
+    let why = vec!["the score is that of the list".to_owned()];
+    Hit { party: Some(party.name.clone()), role: Some(party.role), why, ..hit }
+}
+
+fn note(party: &Party) -> String {
+    format!("more entries resemble one of the names ({}) than the {HITS} that are shown", party.role.singular())
+}
+
+/// The answer to one query.
+#[derive(Debug, Clone, PartialEq)]
+struct Response {
+    hits: Vec<Hit>,
+    /// There are more matches than the list has sent.
+    cut: bool,
+}
+
+/// Reads the responses to our queries. Each has a status of its own inside the 200.
+///
+/// # Errors
+/// If not one of them can be read.
+fn responses(body: &[u8], queries: usize) -> Result<Vec<Result<Response, SourceError>>, SourceError> {
     let document = reader::parse(body)?;
-    let response = Node::root(&document).require("responses")?.require("q1")?;
+    let responses = Node::root(&document).require("responses")?;
+    let of_query = |n: usize| responses.members().find(|(name, _)| *name == key(n)).map(|(_, response)| response);
+    let read = (0..queries).map(|n| of_query(n).ok_or_else(|| lacks("response")).and_then(response));
+    let read: Vec<_> = read.collect();
+    match read.iter().find_map(|result| result.as_ref().err()) {
+        Some(error) if read.iter().all(Result::is_err) => Err(error.clone()),
+        _ => Ok(read),
+    }
+}
+
+fn response(response: Node<'_>) -> Result<Response, SourceError> {
     match response.get("status").count() {
         Some(200) => {}
         Some(status) => {
@@ -148,7 +255,10 @@ fn hits(body: &[u8]) -> Result<Vec<Hit>, SourceError> {
         }
         None => return Err(lacks("status")),
     }
-    response.require_list("results")?.into_iter().map(hit).collect()
+    let hits: Vec<Hit> = response.require_list("results")?.into_iter().map(hit).collect::<Result<_, _>>()?;
+    let total = response.at("total.value").count().unwrap_or_default();
+    let cut = total > hits.len() as u64 && hits.last().is_some_and(|hit| hit.matched);
+    Ok(Response { hits, cut })
 }
 
 fn hit(result: Node<'_>) -> Result<Hit, SourceError> {
@@ -156,20 +266,6 @@ fn hit(result: Node<'_>) -> Result<Hit, SourceError> {
         score: result.get("score").number().ok_or_else(|| lacks("score"))?,
         matched: result.get("match").flag().ok_or_else(|| lacks("match"))?,
         ..entry(result)?
-    })
-}
-
-/// What every entry of the lists has, without a judgement of how well it fits.
-pub(super) fn entry(entity: Node<'_>) -> Result<Hit, SourceError> {
-    let properties = entity.get("properties");
-    let caption = entity.get("caption").text().or_else(|| properties.get("name").items().find_map(Node::text));
-    Ok(Hit {
-        id: entity.require_text("id")?,
-        name: caption.ok_or_else(|| lacks("caption"))?,
-        schema: entity.get("schema").text(),
-        topics: properties.get("topics").texts(),
-        datasets: entity.get("datasets").texts(),
-        ..Hit::default()
     })
 }
 
@@ -183,15 +279,19 @@ mod tests {
         "total":{"value":1,"relation":"eq"}}},"limit":5}"#;
 
     fn parse(body: &[u8]) -> Result<Answer, SourceError> {
-        let screening = Screening { hits: hits(body)?, ..Screening::default() };
+        let read = responses(body, 1)?.remove(0)?;
+        let screening = Screening { hits: read.hits, ..Screening::default() };
         Ok(Facts { screening: Some(screening), ..Facts::default() }.into())
     }
 
     #[test]
     fn hits_are_read_and_none_is_an_answer() {
-        let read = hits(BODY).expect("an answer");
-        assert!(read[0].matched && read[0].topics == ["sanction"]);
-        assert_eq!(hits(br#"{"responses":{"q1":{"status":200,"results":[]}}}"#), Ok(vec![]));
+        let read = responses(BODY, 1).expect("an answer").remove(0).expect("a response");
+        assert!(read.hits[0].matched && read.hits[0].topics == ["sanction"] && !read.cut);
+        let none = responses(br#"{"responses":{"q1":{"status":200,"results":[]}}}"#, 1).expect("an answer");
+        assert_eq!(none, [Ok(Response { hits: vec![], cut: false })]);
+        let more = String::from_utf8_lossy(BODY).replace("\"value\":1", "\"value\":2");
+        assert!(responses(more.as_bytes(), 1).expect("an answer")[0].as_ref().is_ok_and(|response| response.cut));
         assert_survives_corruption("opensanctions.match", parse, BODY);
     }
 
@@ -222,8 +322,33 @@ mod tests {
             br#"{"responses":{"q1":{"status":500,"results":[]}}}"#,
         ];
         for body in bodies {
-            assert!(hits(body).is_err(), "{}", String::from_utf8_lossy(body));
+            assert!(responses(body, 1).is_err(), "{}", String::from_utf8_lossy(body));
         }
+    }
+
+    #[test]
+    fn a_query_without_a_response_leaves_its_party_unscreened() {
+        let body = br#"{"responses":{"q1":{"status":200,"results":[]},"q2":{"status":500},"q4":null}}"#;
+        let read = responses(body, 4).expect("one of them is answered");
+        assert_eq!(read.iter().map(Result::is_ok).collect::<Vec<_>>(), [true, false, false, false]);
+    }
+
+    #[test]
+    fn each_party_is_asked_as_what_it_is() {
+        let subject = Subject {
+            name: Some("Jean Exemple".into()),
+            persons: vec!["Jane Example".into()],
+            parties: vec![
+                Party { birth_year: Some(1961), ..Party::named("Ola Eksempel", Role::Officer) },
+                Party::named("Owner Ltd", Role::Owner),
+                Party::named("+", Role::Owner),
+            ],
+            ..Subject::new("FR".parse().expect("FR"))
+        };
+        let (parties, asked) = asked(&subject);
+        let schemata: Vec<_> = asked.iter().map(|asked| query(&asked.party, &asked.name)["schema"].clone()).collect();
+        assert_eq!(schemata, ["LegalEntity", "Person", "LegalEntity", "Company"]);
+        assert_eq!(parties.iter().filter(|party| party.not_screened.is_some()).count(), 1);
     }
 
     #[test]

@@ -36,6 +36,9 @@ pub struct Operation {
     /// given again without asking.
     #[serde(skip)]
     pub fresh: Option<Duration>,
+    /// Asks about everybody whom the other sources name, so it is asked after them. See [`Subject::to_screen`].
+    #[serde(skip)]
+    pub screens: bool,
 }
 
 /// The countries an operation covers.
@@ -140,6 +143,7 @@ impl Operation {
         fallbacks: &[],
         billed: false,
         fresh: None,
+        screens: false,
     };
 
     /// Whether the question makes sense for the subject. Depends on nothing else, so a workflow may plan with it.

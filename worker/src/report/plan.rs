@@ -38,6 +38,14 @@ pub struct Plan {
     /// One finding of status `not_applicable` for each question that makes no sense for this subject.
     #[serde(rename = "aside")]
     pub not_applicable: Vec<Finding>,
+    /// How many rounds may follow this one beyond the second. Plans of histories that an older worker began have none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub more_rounds: u32,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands out a reference")]
+const fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 /// The progress of one question, as the query `progress` shows it.

@@ -60,8 +60,8 @@ pub struct InvestigationWorkflow {
 
 #[workflow_methods]
 impl InvestigationWorkflow {
-    /// Plans, asks everything that applies, plans again with what the registers answered, asks the rest, and reports. The
-    /// findings keep the order of the plans. A cancelled investigation ends as cancelled, with the report so far as its
+    /// Plans, asks everything that applies, plans again with what was answered until nothing is left to ask, and reports.
+    /// The findings keep the order of the plans. A cancelled investigation ends as cancelled, with the report so far as its
     /// details.
     #[run]
     pub async fn run(ctx: &mut WorkflowContext<Self>, input: InvestigationInput) -> WorkflowResult<Report> {
@@ -74,19 +74,22 @@ impl InvestigationWorkflow {
             // Older investigations went on after a cancellation. Their histories replay as they were.
             cut && ctx.cancellation_token().is_cancelled() && ctx.patched("cancellation-ends-it")
         };
-        if cancelled(&findings) {
-            return Err(cut_short(ctx, plan, findings));
-        }
-        if !plan.deferred.is_empty() {
-            let first = FirstRound { plan: plan.clone(), findings: findings.clone() };
-            // Without a second plan the deferred questions stay unasked, and the report says so.
-            if let Ok(further) =
-                ctx.execute_local_activity(PlanningActivities::replan, first, planning_options(3)).await
-            {
-                plan.questions.extend(further.questions.iter().cloned());
-                plan = Plan { questions: plan.questions, ..further.clone() };
-                findings.extend(ask_all(ctx, &further, &plan, &earlier).await);
+        let mut more = true;
+        while more && !plan.deferred.is_empty() {
+            if cancelled(&findings) {
+                return Err(cut_short(ctx, plan, findings));
             }
+            let so_far = FirstRound { plan: plan.clone(), findings: findings.clone() };
+            // Without a further plan the deferred questions stay unasked, and the report says so.
+            let Ok(further) = ctx.execute_local_activity(PlanningActivities::replan, so_far, planning_options(3)).await
+            else {
+                break;
+            };
+            plan.questions.extend(further.questions.iter().cloned());
+            plan = Plan { questions: plan.questions, ..further.clone() };
+            findings.extend(ask_all(ctx, &further, &plan, &earlier).await);
+            // The plan decides, and the history holds it. So a history with two rounds replays without a patch marker.
+            more = further.more_rounds > 0;
         }
         if cancelled(&findings) {
             return Err(cut_short(ctx, plan, findings));

@@ -8,10 +8,11 @@ pub mod attributes;
 mod degraded;
 mod input;
 pub mod investigation;
+pub mod parties;
 pub mod plan;
 mod planning;
 
 pub use input::InvestigationInput;
 pub use investigation::InvestigationWorkflow;
-pub use plan::{admit, plan, plan_further};
+pub use plan::{admit, plan, plan_first, plan_further};
 pub use planning::{BreakerFilter, FirstRound, PlanningActivities};

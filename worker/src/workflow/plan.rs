@@ -1,7 +1,8 @@
 //! Which questions an investigation asks. Pure functions of the subject, the catalog, and the findings so far.
 //!
-//! A user may give only a registration number, but watch lists and the press need a name. So there are two rounds: the first
-//! asks what applies to the subject as given, the second what applies to it as the registers describe it.
+//! A user may give only a registration number or an LEI, but watch lists and the press need a name. So there are rounds: the
+//! first asks what applies to the subject as given, each further one what applies to it as the sources describe it. Watch
+//! lists come last, when no other question is left, because they are asked about everybody whom the other sources name.
 
 use osint_activities::{
     catalog::{operation, operations},
@@ -10,6 +11,7 @@ use osint_activities::{
     spec::{Applies, Countries, Entry, Need},
 };
 
+use super::parties::named;
 use crate::report::{Deferred, Plan, Question, warnings};
 
 /// Checks the subject and brings it into the form in which sources are asked about it. A number that cannot be right is
@@ -64,16 +66,52 @@ pub fn plan(subject: Subject, catalog: &[Entry]) -> Plan {
             }
         }
     }
-    Plan { subject, questions, deferred, not_applicable }
+    Plan { subject, questions, deferred, not_applicable, more_rounds: 0 }
 }
 
-/// Plans the second round: the deferred questions of the first round that `findings` now make possible.
+/// Rounds after the first. One number may lead to the next: an LEI to a register number, that to a VAT number and a name.
+const FURTHER_ROUNDS: u32 = 4;
+
+/// Why a screening is not asked yet.
+const LAST: &str = "it waits for the names that the other sources give";
+
+/// Plans the first of several rounds: like [`plan`], but screenings wait for the last round.
 #[must_use]
-pub fn plan_further(first: &Plan, findings: &[Finding], catalog: &[Entry]) -> Plan {
-    let again = plan(learn(first.subject.clone(), findings), catalog);
-    let waited = |name: &str| first.deferred.iter().any(|deferred| deferred.question.operation == name);
-    let questions = again.questions.into_iter().filter(|question| waited(&question.operation)).collect();
-    Plan { questions, ..again }
+pub fn plan_first(subject: Subject, catalog: &[Entry]) -> Plan {
+    let mut plan = plan(subject, catalog);
+    plan.more_rounds = FURTHER_ROUNDS;
+    wait_for_names(&mut plan);
+    plan
+}
+
+/// Plans the next round: the deferred questions that `findings` now make possible. `findings` are all findings so far.
+/// Screenings are in it if it is the last one.
+#[must_use]
+pub fn plan_further(before: &Plan, findings: &[Finding], catalog: &[Entry]) -> Plan {
+    let subject = learn(before.subject.clone(), findings);
+    let parties = named(&subject, findings).into_iter().take(Subject::PARTIES).collect();
+    let mut next = plan(Subject { parties, ..subject }, catalog);
+    let waited = |name: &str| before.deferred.iter().any(|deferred| deferred.question.operation == name);
+    next.questions.retain(|question| waited(&question.operation));
+    next.more_rounds = before.more_rounds.saturating_sub(1);
+    if next.more_rounds > 0 && next.questions.iter().any(|question| !screens(question)) {
+        wait_for_names(&mut next);
+    } else {
+        next.more_rounds = 0;
+    }
+    next
+}
+
+/// Defers the screenings of a plan.
+fn wait_for_names(plan: &mut Plan) {
+    let (screenings, others) = std::mem::take(&mut plan.questions).into_iter().partition(screens);
+    plan.questions = others;
+    let waiting = |question: Question| Deferred { question, why: LAST.to_owned() };
+    plan.deferred.extend(Vec::into_iter(screenings).map(waiting));
+}
+
+fn screens(question: &Question) -> bool {
+    operation(&question.operation).is_some_and(|entry| entry.operation.screens)
 }
 
 /// Fills the subject's empty fields from the findings. A record counts only if its number, LEI or VAT number is the
@@ -88,7 +126,7 @@ fn learn(mut subject: Subject, findings: &[Finding]) -> Subject {
         subject.persons = representatives(&registers, &given);
     }
     let records = registers.into_iter().chain(others).filter_map(|finding| finding.data.as_ref());
-    for company in records.flat_map(|facts| &facts.companies).filter(|company| is(company, &given)) {
+    for company in records.flat_map(|facts| &facts.companies).filter(|company| is_of_subject(company, &given)) {
         subject.name = subject.name.or_else(|| company.name.clone());
         subject.lei = subject.lei.or_else(|| company.lei.clone());
         subject.vat = subject.vat.or_else(|| company.vat.clone());
@@ -107,12 +145,14 @@ fn learn(mut subject: Subject, findings: &[Finding]) -> Subject {
 /// companies, one of them must be the subject.
 fn representatives(registers: &[&Finding], subject: &Subject) -> Vec<String> {
     let facts = registers.iter().filter(|_| subject.id.is_some()).filter_map(|finding| finding.data.as_ref());
-    let ours = facts.filter(|facts| facts.companies.is_empty() || facts.companies.iter().any(|it| is(it, subject)));
+    let ours =
+        facts.filter(|facts| facts.companies.is_empty() || facts.companies.iter().any(|it| is_of_subject(it, subject)));
     let persons = ours.flat_map(|facts| &facts.officers).filter(|officer| officer.company_id.is_none());
     persons.filter_map(|officer| officer.name.clone()).collect()
 }
 
-fn is(company: &Company, subject: &Subject) -> bool {
+/// True if the record carries a number of the subject.
+pub(super) fn is_of_subject(company: &Company, subject: &Subject) -> bool {
     let same = |ours: &Option<String>, theirs: &Option<String>| ours.is_some() && ours == theirs;
     let country = company.country.as_deref().is_none_or(|country| country == subject.country.as_str());
     let id = company.id.as_deref().map(|id| number(subject.country, id));
@@ -241,6 +281,41 @@ mod tests {
         assert!(names(&second.questions).contains(&"opensanctions.match"));
         let twice = names(&first.questions).into_iter().filter(|name| names(&second.questions).contains(name)).count();
         assert_eq!(twice, 0, "a question was asked in both rounds");
+    }
+
+    #[test]
+    fn screenings_wait_for_the_names_of_the_other_sources() {
+        let named = Subject { name: Some("EQUINOR ASA".into()), ..norwegian() };
+        let first = plan_first(named, operations());
+        let waits =
+            |plan: &Plan| plan.deferred.iter().any(|deferred| deferred.question.operation == "opensanctions.match");
+        assert!(waits(&first) && !first.questions.iter().any(screens) && first.more_rounds > 0);
+        let officer = Officer { name: Some("Ola Eksempel".into()), ..Officer::default() };
+        let data = Facts { companies: vec![equinor("EQUINOR ASA")], officers: vec![officer], ..Facts::default() };
+        let roles = Finding { data: Some(data), ..Finding::new("no_brreg", "no_brreg.roles", Status::Complete) };
+        let second = plan_further(&first, std::slice::from_ref(&roles), operations());
+        assert!(waits(&second) && second.more_rounds > 0, "the persons are asked about first: {second:?}");
+        let last = plan_further(&second, &[roles], operations());
+        assert!(names(&last.questions).contains(&"opensanctions.match") && last.more_rounds == 0);
+        assert_eq!(last.subject.parties.iter().map(|party| party.name.as_str()).collect::<Vec<_>>(), ["Ola Eksempel"]);
+    }
+
+    #[test]
+    fn the_last_round_screens_even_if_questions_remain() {
+        let first = Plan { more_rounds: 1, ..plan_first(norwegian(), operations()) };
+        let last = plan_further(&first, &[record("no_brreg.entity", equinor("EQUINOR ASA"))], operations());
+        assert!(last.questions.iter().any(screens) && last.questions.iter().any(|question| !screens(question)));
+        assert_eq!(last.more_rounds, 0);
+    }
+
+    #[test]
+    fn a_plan_without_rounds_is_that_of_an_older_worker() {
+        let plan: Plan = serde_json::from_value(serde_json::json!({
+            "subject": {"country": "NO", "id": "923609016"}, "questions": [], "wanting": [], "aside": [],
+        }))
+        .expect("a plan");
+        assert_eq!(plan.more_rounds, 0);
+        assert!(serde_json::to_value(&plan).expect("json").get("more_rounds").is_none());
     }
 
     #[test]

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use temporalio_common::error::ApplicationFailure;
 use temporalio_sdk::activities::{ActivityContext, ActivityError, activities};
 
-use super::plan::{admit, plan, plan_further};
+use super::plan::{admit, plan_first, plan_further};
 use crate::report::{BreakerStatus, Plan};
 
 /// The planning activities of one worker.
@@ -28,10 +28,10 @@ pub struct PlanningActivities {
     registry: CircuitRegistry,
 }
 
-/// The first round of questions with its findings: what the second round is planned from.
+/// All rounds so far with their findings: what the next round is planned from.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FirstRound {
-    /// The plan.
+    /// The plan of the last round, with the questions of all rounds.
     pub plan: Plan,
     /// The findings, in the order of the plan's questions.
     pub findings: Vec<Finding>,
@@ -76,7 +76,7 @@ impl PlanningActivities {
     #[activity(name = "investigation.open_file")]
     pub async fn plan(self: Arc<Self>, _ctx: ActivityContext, subject: Subject) -> Result<Plan, ActivityError> {
         match admit(subject) {
-            Ok(subject) => Ok(plan(subject, catalog::operations())),
+            Ok(subject) => Ok(plan_first(subject, catalog::operations())),
             Err(error) => {
                 let failure = ApplicationFailure::builder(error).type_name("InvalidSubject".to_owned());
                 Err(ActivityError::application(failure.non_retryable(true).build()))
@@ -84,7 +84,7 @@ impl PlanningActivities {
         }
     }
 
-    /// Plans the second round from the findings of the first.
+    /// Plans the next round from the findings so far.
     #[activity(name = "investigation.read_file")]
     pub async fn replan(self: Arc<Self>, _ctx: ActivityContext, first: FirstRound) -> Result<Plan, ActivityError> {
         Ok(plan_further(&first.plan, &first.findings, catalog::operations()))
@@ -106,7 +106,7 @@ impl PlanningActivities {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{super::plan::plan, *};
 
     #[test]
     fn the_filter_selects_the_part_of_the_subjects_country() {

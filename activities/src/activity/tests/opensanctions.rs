@@ -2,8 +2,9 @@
 
 use super::*;
 use crate::editions::Edition;
+use crate::model::{Party, Role};
 
-const FILE: &str = "opensanctions_feed";
+const FILE: &str = "opensanctions_lists";
 
 fn example() -> Subject {
     subject("NL", "99999999", "Example Trading BV")
@@ -93,4 +94,37 @@ async fn an_entry_is_found_under_an_id_that_was_merged() {
     assert_eq!((finding.status, hits(&finding)), (Status::Complete, 1));
     let unknown = Subject { lei: Some("213800LH1BZH3DI6G760".into()), ..subject("GB", "", "BP") };
     assert_eq!(bench.run("opensanctions.entity", &unknown).await.expect("an answer").status, Status::NotFound);
+}
+
+/// A subject whose people and owners are known.
+fn with_parties() -> Subject {
+    let parties = [("Jan Voorbeeld", Role::Officer), ("Example Trading BV", Role::Owner), ("\u{2013}", Role::Owner)];
+    Subject { parties: parties.map(|(name, role)| Party::named(name, role)).into(), ..equinor() }
+}
+
+#[tokio::test]
+async fn everybody_is_screened_in_one_request() {
+    let bench = Bench::new().await;
+    for operation in ["opensanctions.match", "opensanctions_feed.screen"] {
+        let finding = bench.run(operation, &with_parties()).await.expect("a screening");
+        assert_eq!(finding.status, Status::Partial, "one name is a dash");
+        let reason = finding.reason.as_deref().unwrap_or_default();
+        assert!(reason.contains("did not screen 1 of 5 names (1 owner)"), "{reason}");
+        let screening = finding.data.and_then(|facts| facts.screening).expect("a screening");
+        assert_eq!(
+            screening.names,
+            ["EQUINOR ASA", "Ola Eksempel", "Jan Voorbeeld", "Example Trading BV"],
+            "{operation}"
+        );
+        let found = |role: Role| screening.hits.iter().any(|hit| hit.matched && hit.role == Some(role));
+        assert!(found(Role::Officer) && found(Role::Owner), "{operation}: {:?}", screening.hits);
+    }
+    assert_eq!(bench.calls("opensanctions"), 1);
+}
+
+#[tokio::test]
+async fn an_answer_about_fewer_parties_is_not_used_for_more() {
+    let entry = catalog::operation("opensanctions.match").expect("an operation");
+    let key = |subject: &Subject| crate::cache::Key::of(entry.operation, subject);
+    assert_ne!(key(&equinor()), key(&with_parties()));
 }

@@ -1,6 +1,6 @@
-//! What is kept of the lists: a line for each organisation that is on them, with what it takes to recognise it.
+//! What is kept of the lists: a line for each organisation and person on them, with what it takes to recognise it.
 //!
-//! Files of entities are read in the memory of their longest line. Persons are not kept: a company is looked for.
+//! Files of entities are read in the memory of their longest line. Ships, aircraft and securities are not kept.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -9,52 +9,69 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     editions::hex,
-    model::{Hit, Subject},
+    model::Hit,
     parse::json::{self, Node},
     parse::stream::RECORD,
-    parse::text,
-    source::opensanctions::entry,
+    source::watch_list::entry,
     spec::{SourceError, Take},
 };
 
 /// What is kept of all lists together; a tenth is usual.
 const KEPT: usize = 256_000_000;
 
-/// The best candidates.
-const HITS: usize = 20;
-
-/// An organisation on a list.
+/// An organisation or a person on a list.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Line {
-    id: String,
-    name: String,
+    pub(super) id: String,
+    pub(super) name: String,
     names: Vec<String>,
     /// LEIs and register numbers.
-    numbers: Vec<String>,
-    countries: Vec<String>,
-    schema: Option<String>,
-    topics: Vec<String>,
-    datasets: Vec<String>,
+    pub(super) numbers: Vec<String>,
+    pub(super) countries: Vec<String>,
+    pub(super) schema: Option<String>,
+    pub(super) topics: Vec<String>,
+    pub(super) datasets: Vec<String>,
+    /// Aliases that the list itself calls weak.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    weak: Vec<String>,
+    /// Dates of birth.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) births: Vec<String>,
 }
 
+/// Entities that a party of an investigation may be.
+const KINDS: [&str; 5] = ["Company", "Organization", "LegalEntity", "PublicBody", "Person"];
+
 impl Line {
-    /// The entity, if it is an organisation and listed for a reason.
+    /// Its names, and whether the list calls them weak.
+    pub(super) fn all_names(&self) -> impl Iterator<Item = (&str, bool)> {
+        let strong = std::iter::once(&self.name).chain(&self.names).map(|name| (name.as_str(), false));
+        strong.chain(self.weak.iter().map(|name| (name.as_str(), true)))
+    }
+
+    /// True if the list names that country.
+    pub(super) fn is_of(&self, country: &str) -> bool {
+        self.countries.iter().any(|listed| listed.eq_ignore_ascii_case(country))
+    }
+
+    /// The entity, if it is of such a kind and listed for a reason.
     ///
     /// # Errors
     /// If it is no entity.
     fn of(entity: Node<'_>) -> Result<Option<Self>, SourceError> {
         let Hit { id, name, schema, topics, datasets, .. } = entry(entity)?;
         let schema = schema.ok_or_else(|| json::lacks("schema"))?;
-        let organisation = matches!(schema.as_str(), "Company" | "Organization" | "LegalEntity" | "PublicBody");
-        if !organisation || topics.is_empty() {
+        if !KINDS.contains(&schema.as_str()) || topics.is_empty() {
             return Ok(None);
         }
         let properties = entity.require("properties")?;
         let all = |names: &[&str]| names.iter().flat_map(|name| properties.get(name).texts()).collect::<Vec<_>>();
         Ok(Some(Self {
-            names: all(&["name", "alias", "weakAlias", "previousName"]),
+            names: all(&["name", "alias", "previousName", "abbreviation"]),
+            weak: all(&["weakAlias"]),
+            births: all(&["birthDate"]),
             numbers: all(&["leiCode", "registrationNumber", "idNumber", "taxNumber", "vatCode"]),
-            countries: all(&["jurisdiction", "country", "mainCountry"]),
+            countries: all(&["jurisdiction", "country", "mainCountry", "nationality", "citizenship"]),
             id,
             name,
             schema: Some(schema),
@@ -181,6 +198,14 @@ impl Change {
         matches!(self, Self::Remove(_))
     }
 
+    /// How the entity is listed now, if it is kept.
+    pub(super) const fn line(&self) -> Option<&Line> {
+        match self {
+            Self::Put(_, line) => line.as_ref(),
+            Self::Remove(_) => None,
+        }
+    }
+
     fn read(line: &[u8]) -> Result<Self, SourceError> {
         let document = json::parse(line)?;
         let root = Node::root(&document);
@@ -228,7 +253,8 @@ impl Take for Changes {
     }
 }
 
-fn lines(kept: &[u8]) -> impl Iterator<Item = Result<Line, SourceError>> {
+/// The lines of a copy.
+pub(super) fn lines(kept: &[u8]) -> impl Iterator<Item = Result<Line, SourceError>> {
     let broken = |_| SourceError::bad_shape("left a copy that cannot be read");
     let lines = kept.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
     lines.map(move |line| serde_json::from_slice(line).map_err(broken))
@@ -259,90 +285,11 @@ pub(super) fn apply(kept: &[u8], changes: Vec<Change>) -> Result<Vec<u8>, Source
     Ok(bytes)
 }
 
-/// Whom to look for.
-#[derive(Debug)]
-pub(super) struct Likeness {
-    words: Vec<String>,
-    country: String,
-    id: Option<String>,
-    lei: Option<String>,
-}
-
-impl Likeness {
-    /// The subject, if its name has anything to compare.
-    pub(super) fn of(subject: &Subject) -> Option<Self> {
-        let words = words(subject.name.as_deref()?);
-        let country = subject.country.as_str().to_lowercase();
-        let (id, lei) = (subject.id.as_deref().map(bare), subject.lei.as_deref().map(bare));
-        (!words.is_empty()).then_some(Self { words, country, id, lei })
-    }
-
-    /// How much an entry resembles it, 0 to 1: the same number or the same words, or all words of the shorter name.
-    fn score(&self, line: &Line) -> f64 {
-        let here = line.countries.iter().any(|country| country.eq_ignore_ascii_case(&self.country));
-        let has = |number: &Option<String>| number.as_ref().is_some_and(|n| line.numbers.iter().any(|m| bare(m) == *n));
-        if has(&self.lei) || (here && has(&self.id)) {
-            return 1.0;
-        }
-        let alike = |name: &String| {
-            let theirs = words(name);
-            let within = |a: &[String], b: &[String]| !a.is_empty() && a.iter().all(|word| b.contains(word));
-            match (within(&self.words, &theirs), within(&theirs, &self.words)) {
-                (true, true) => 1.0,
-                (true, false) | (false, true) if theirs.len().min(self.words.len()) > 1 => 0.7,
-                _ => 0.0,
-            }
-        };
-        line.names.iter().chain([&line.name]).map(alike).fold(0.0, f64::max)
-    }
-
-    fn hit(&self, line: &Line) -> Option<Hit> {
-        let score = self.score(line);
-        let Line { id, name, schema, topics, datasets, .. } = line.clone();
-        (score > 0.0).then_some(Hit { id, name, schema, score, matched: score >= 1.0, topics, datasets })
-    }
-}
-
-fn bare(number: &str) -> String {
-    number.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_lowercase()
-}
-
-/// The words of a name: `a.s.` is one, `A/S` are two.
-fn words(name: &str) -> Vec<String> {
-    text::words(&name.replace('.', ""))
-}
-
-fn best(mut hits: Vec<Hit>) -> Vec<Hit> {
-    hits.sort_by(|a, b| b.score.total_cmp(&a.score));
-    hits.truncate(HITS);
-    hits
-}
-
-/// The entries of a copy that resemble it, best first.
-///
-/// # Errors
-/// If the copy does not read: a gap is not a clear screening.
-pub(super) fn search(kept: &[u8], likeness: &Likeness) -> Result<Vec<Hit>, SourceError> {
-    let mut hits = Vec::new();
-    for line in lines(kept) {
-        hits.extend(likeness.hit(&line?));
-    }
-    Ok(best(hits))
-}
-
-/// Those among changes.
-pub(super) fn among(changes: &[Change], likeness: &Likeness) -> Vec<Hit> {
-    let line = |change: &Change| match change {
-        Change::Put(_, Some(line)) => likeness.hit(line),
-        _ => None,
-    };
-    best(changes.iter().filter_map(line).collect())
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::search::Wanted;
     use super::*;
-    use crate::{editions::sha1, spec::Class};
+    use crate::{editions::sha1, model::Subject, spec::Class};
 
     const FEED: &[u8] = include_bytes!("../../../../simulator/fixtures/opensanctions_feed/files/entities.ftm.json");
     const DELTA: &[u8] = include_bytes!("../../../../simulator/fixtures/opensanctions_feed/files/entities.delta.json");
@@ -355,18 +302,18 @@ mod tests {
 
     fn found(kept: &[u8], country: &str, name: &str) -> Vec<(String, f64)> {
         let subject = Subject { name: Some(name.into()), ..Subject::new(country.parse().expect("a country")) };
-        let hits = search(kept, &Likeness::of(&subject).expect("a name")).expect("a copy that reads");
+        let hits = Wanted::of(&subject).search(kept).expect("a copy that reads").hits;
         hits.into_iter().map(|hit| (hit.name, hit.score)).collect()
     }
 
     #[test]
-    fn organisations_are_kept_and_persons_are_not() {
+    fn organisations_and_persons_are_kept() {
         let kept = condensed(FEED, 7).expect("a feed");
         assert_eq!(kept, condensed(FEED, FEED.len()).expect("a feed"), "however it is cut");
-        assert_eq!(lines(&kept).count(), 3);
-        assert!(!String::from_utf8_lossy(&kept).contains("Voorbeeld"));
+        assert_eq!(lines(&kept).count(), 4);
+        assert_eq!(found(&kept, "NL", "VOORBEELD Jan"), [("Jan Voorbeeld".to_owned(), 1.0)]);
         assert_eq!(found(&kept, "NL", "EXAMPLE Trading B.V."), [("Example Trading BV".to_owned(), 1.0)]);
-        assert_eq!(found(&kept, "NL", "Example Trading"), [("Example Trading BV".to_owned(), 0.7)]);
+        assert_eq!(found(&kept, "NL", "Example Trading"), [("Example Trading BV".to_owned(), 1.0)]);
         assert_eq!(found(&kept, "IR", "Islamic Revolutionary Guard Corps"), [("IRGC".to_owned(), 1.0)]);
         assert_eq!(found(&kept, "CZ", "Alza.cz a.s."), []);
     }
@@ -378,7 +325,7 @@ mod tests {
             let known = |text: &str| (!text.is_empty()).then(|| text.to_owned());
             let subject = Subject::new(country.parse().expect("a country"));
             let subject = Subject { id: known(id), lei: known(lei), name: known("Something else"), ..subject };
-            search(&kept, &Likeness::of(&subject).expect("a name")).expect("a copy").len()
+            Wanted::of(&subject).search(&kept).expect("a copy").hits.len()
         };
         assert_eq!(count("NO", "923609016", ""), 1);
         assert_eq!(count("DE", "923609016", ""), 0);
@@ -421,7 +368,7 @@ mod tests {
         let changes = reader.finish().expect("changes");
         assert_eq!(changes.iter().map(Change::is_removal).collect::<Vec<_>>(), [false, true]);
         let subject = Subject { name: Some("Example Trading BV".into()), ..Subject::new("NL".parse().expect("NL")) };
-        assert_eq!(among(&changes, &Likeness::of(&subject).expect("a name")).len(), 1);
+        assert_eq!(Wanted::of(&subject).among(&changes).hits.len(), 1);
         let removed = vec![Change::Remove("NK-simulatedTrading0000001".into())];
         let after = apply(&kept, removed).expect("applied");
         assert_eq!(found(&after, "NL", "Example Trading BV"), []);

@@ -1,11 +1,12 @@
 //! OpenSanctions as files: the lists themselves, for the time when the API cannot be asked.
 //!
 //! The index of a data set names its edition, its age and the checksum of each file. The file of entities has gigabytes, so
-//! it goes through a condenser that keeps what a screening of companies needs, and is believed when its checksum is right.
+//! it goes through a condenser that keeps what a screening needs, and is believed when its checksum is right.
 //! A copy that is one edition behind is brought up to date by the published changes. Our own comparison of names is plainer
 //! than that of the API, and a feed that has stopped moving is a part of a screening: findings say both.
 
 mod digest;
+mod search;
 
 use circuit_registry::CallError;
 use std::{
@@ -18,12 +19,17 @@ use std::{
 use futures::future::BoxFuture;
 use jiff::Timestamp;
 
-use self::digest::{Changes, Condenser, Likeness};
+use self::{
+    digest::{Changes, Condenser},
+    search::{Found, Wanted},
+};
 use crate::{
     editions::Edition,
-    model::{Facts, Hit, Screening, Status, Subject},
+    model::{Facts, Status, Subject},
+    names::NOT_COMPARED,
     parse::date::day,
     parse::json::{self, Node, lacks},
+    source::watch_list,
     spec::{
         Answer, Base, Class, Confidence, Countries, Fallback, Flow, Need, Operation, Probe, Request, Session, Source,
         SourceError, Take, on,
@@ -50,9 +56,10 @@ pub static SOURCE: Source = Source {
         },
         Operation {
             name: "opensanctions_feed.screen",
-            answers: "sanctions-list entries that resemble the company, by our own copy of the lists",
+            answers: "sanctions-list entries that resemble the company, its people, owners and parents, by our own copy of the lists",
             countries: Countries::Any,
-            needs: &[Need::Name],
+            needs: &[Need::Name, Need::Persons],
+            screens: true,
             flow: Flow::Steps(screen),
             fallbacks: &[Fallback {
                 via: "last_good_copy",
@@ -64,9 +71,10 @@ pub static SOURCE: Source = Source {
         },
         Operation {
             name: "opensanctions_feed.delta",
-            answers: "entries resembling the company that the newest edition added, changed or removed",
+            answers: "entries resembling the company, its people, owners and parents that the newest edition added or changed",
             countries: Countries::Any,
-            needs: &[Need::Name],
+            needs: &[Need::Name, Need::Persons],
+            screens: true,
             flow: Flow::Steps(delta),
             ..Operation::BLANK
         },
@@ -78,8 +86,8 @@ pub static SOURCE: Source = Source {
 const DATASET: &str = "sanctions";
 const ENTITIES: &str = "entities.ftm.json";
 
-/// Name of the copy.
-const FILE: &str = "opensanctions_feed";
+/// Name of the copy. Copies named `opensanctions_feed` hold no persons.
+const FILE: &str = "opensanctions_lists";
 
 /// For how long the newest edition is taken for the newest.
 const CHECK: Duration = Duration::from_secs(6 * 3600);
@@ -136,13 +144,14 @@ fn index(body: &[u8]) -> Result<Answer, SourceError> {
 }
 
 /// An answer as of an edition. One that is old is not the whole answer.
-fn aged(facts: Facts, updated: Timestamp) -> Answer {
-    let answer = Answer::from(facts).dated(Some(updated));
+fn aged(answer: impl Into<Answer>, updated: Timestamp) -> Answer {
+    let answer = answer.into().dated(Some(updated));
     let age = Duration::try_from(Timestamp::now().duration_since(updated)).unwrap_or_default();
     if age <= STALE {
         return answer;
     }
-    let reason = format!("has had no new edition since {}: newer entries are missing", day(updated));
+    let old = format!("has had no new edition since {}: newer entries are missing", day(updated));
+    let reason = std::iter::once(old).chain(answer.reason.clone()).collect::<Vec<_>>().join("; ");
     Answer { status: Status::Partial, reason: Some(reason), ..answer }
 }
 
@@ -259,35 +268,42 @@ async fn by_copy(session: &Session<'_>, edition: Edition) -> Result<Answer, Call
     let hours = Timestamp::now().duration_since(edition.date).as_hours().max(0);
     let reason = format!("version {} of {}, {hours} hours old", edition.version, day(edition.date));
     let answer = searched(session.subject(), edition).await?;
+    let reason = std::iter::once(reason).chain(answer.reason.clone()).collect::<Vec<_>>().join("; ");
     Ok(Answer { status: Status::Cached, reason: Some(reason), ..answer })
 }
 
 /// Looking through the copy takes a while, so it does not hold up those who wait for answers.
 async fn searched(subject: &Subject, edition: Edition) -> Result<Answer, CallError<SourceError>> {
-    let likeness = likeness(subject)?;
-    let (bytes, date, version) = (edition.bytes, edition.date, edition.version);
-    let work = tokio::task::spawn_blocking(move || digest::search(&bytes, &likeness));
-    let hits = work.await.unwrap_or_else(|_| Err(SourceError::bad_shape("left a copy that cannot be read")));
-    let notes = vec!["names were compared word by word, without transliteration; sanctions lists only".to_owned()];
-    let screening = screening(subject, DATASET.to_owned(), version, hits.map_err(CallError::Upstream)?);
-    Ok(aged(Facts { notes, ..screening }, date))
+    let (wanted, bytes) = (wanted(subject)?, edition.bytes);
+    let work = tokio::task::spawn_blocking(move || wanted.search(&bytes));
+    let found = work.await.unwrap_or_else(|_| Err(SourceError::bad_shape("left a copy that cannot be read")));
+    let answer = found.and_then(|found| screening(DATASET.to_owned(), edition.version, found));
+    Ok(aged(answer.map_err(CallError::Upstream)?, edition.date))
 }
 
-fn likeness(subject: &Subject) -> Result<Likeness, CallError<SourceError>> {
-    let reason = "cannot be searched for a name without letters or digits";
-    Likeness::of(subject).ok_or_else(|| CallError::Upstream(SourceError::business(reason)))
+/// Everybody to be screened.
+fn wanted(subject: &Subject) -> Result<Wanted, CallError<SourceError>> {
+    let wanted = Wanted::of(subject);
+    if wanted.is_empty() {
+        let reason = "cannot be searched for: no name has more than one letter or digit";
+        return Err(CallError::Upstream(SourceError::business(reason)));
+    }
+    Ok(wanted)
 }
 
-fn screening(subject: &Subject, dataset: String, version: String, hits: Vec<Hit>) -> Facts {
-    let names = subject.name.clone().into_iter().collect();
-    let screening = Screening { dataset, names, version: Some(version), hits };
-    Facts { screening: Some(screening), ..Facts::default() }
+fn screening(dataset: String, version: String, found: Found) -> Result<Answer, SourceError> {
+    let Found { parties, hits, left_out } = found;
+    let mut answer = watch_list::answer(dataset, Some(version), parties, hits)?;
+    answer.facts.notes.push(format!("{NOT_COMPARED}; sanctions lists only"));
+    if left_out > 0 {
+        answer.facts.notes.push(format!("{left_out} candidates are left out, because others resemble the names more"));
+    }
+    Ok(answer)
 }
 
 fn delta<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, CallError<SourceError>>> {
     Box::pin(async move {
-        let subject = session.subject();
-        let likeness = likeness(subject)?;
+        let wanted = wanted(session.subject())?;
         let announced = session.ask(index_request(), |reply| announcement(&reply.body)).await?;
         let Some(link) = &announced.changes else {
             return Err(CallError::Upstream(lacks("delta_url")));
@@ -299,9 +315,11 @@ fn delta<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, CallError
             .ok_or_else(|| CallError::Upstream(SourceError::not_found("lists no changes")))?;
         let changes = read(session, &link, Changes::new(LARGEST_DELTA), Changes::finish).await?;
         let removed = changes.iter().filter(|change| change.is_removal()).count();
-        let notes = vec![format!("{} entries added or changed, {removed} removed", changes.len() - removed)];
-        let facts = screening(subject, format!("{DATASET}, changes"), version, digest::among(&changes, &likeness));
-        Ok(aged(Facts { notes, ..facts }, announced.updated))
+        let count = format!("{} entries added or changed, {removed} removed", changes.len() - removed);
+        let answer = screening(format!("{DATASET}, changes"), version, wanted.among(&changes));
+        let mut answer = answer.map_err(CallError::Upstream)?;
+        answer.facts.notes.insert(0, count);
+        Ok(aged(answer, announced.updated))
     })
 }
 
