@@ -692,7 +692,7 @@ fn a_builder_refuses_what_the_file_refuses() {
         ),
         (Policy::builder().rate_limit(0, second, LimitScope::Process), "rate_limit"),
         (Policy::builder().reset_growth(2000, second, half), "reset_timeout"),
-        (Policy::builder().status(99, circuit_registry::policy::StatusVerdict::Success), "status"),
+        (Policy::builder().status(99, StatusVerdict::Success), "status"),
     ];
     for (builder, key) in wrong {
         assert_eq!(builder.build().expect_err(key).key(), key);
@@ -701,7 +701,7 @@ fn a_builder_refuses_what_the_file_refuses() {
 
 #[test]
 fn another_bound_of_names_is_a_change() {
-    let registry = circuit_registry::CircuitRegistry::new(BreakersConfig::default());
+    let registry = CircuitRegistry::new(BreakersConfig::default());
     let diff = registry.apply(BreakersConfig::from_yaml("names: { max_dynamic: 7 }").unwrap());
     assert!(diff.max_dynamic_changed && !diff.is_empty());
 }

@@ -133,27 +133,20 @@ fn holds(record: &Snapshot, clock: StoreClock, now: Tick) -> Vec<ActiveOverride>
 }
 
 /// Enters what a record of before this process says. Whether it made the breaker open or overruled.
-pub(crate) fn restore(
-    inner: &BreakerInner,
-    record: &Snapshot,
-    text: &str,
-    same_policy: bool,
-    clock: StoreClock,
-) -> bool {
+pub(crate) fn restore(inner: &BreakerInner, record: &Snapshot, text: &str, clock: StoreClock) -> bool {
     let mut told = false;
     inner.operate(|state, now, _| {
         let adopted = adopt_overrides(state, record, clock, now);
         let mut state_change = None;
-        if same_policy && record.is_open() {
+        // Whatever policy wrote it: the rest of its time is clamped to what the present one allows.
+        if record.is_open() {
             let deadline = now.after(record.remaining(clock.stamp(now), &state.policy));
             state_change = state.adopt_open(deadline, record.openings, Cause::Restored, now);
             told = true;
         }
         if let Some(fleet_view) = &mut state.fleet_view {
             fleet_view.orders.clear();
-            // An opening by another policy is not ours to go by, and the next record replaces it.
-            let open = same_policy && record.is_open();
-            fleet_view.known = Known { open, ..known(record, &text.into()) };
+            fleet_view.known = known(record, &text.into());
         }
         let Some((event, overruled)) = adopted else { return (state_change, None) };
         told = true;

@@ -189,6 +189,8 @@ impl From<&Rejection> for Reason {
             RejectReason::BulkheadFull => Self::BulkheadFull,
             RejectReason::RateLimited => Self::RateLimited,
             RejectReason::BudgetExhausted => Self::BudgetExhausted,
+            // The attempt's time is over; another attempt has a time of its own.
+            RejectReason::NoTimeLeft => Self::TimedOut,
         }
     }
 }
