@@ -45,7 +45,7 @@ impl Class {
     }
 }
 
-/// Whose trouble it is, where an upstream is more than one thing.
+/// Whose failure it is, where an upstream is more than one thing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scope {
@@ -71,7 +71,7 @@ pub struct SourceError {
     pub reason: String,
     /// How long the upstream asked to be left alone.
     pub retry_after: Option<Duration>,
-    /// Whose trouble it is.
+    /// Whose failure it is.
     pub scope: Scope,
     /// True if nothing can have been charged: the request never reached the upstream, or is free.
     pub uncharged: bool,
@@ -120,7 +120,7 @@ impl SourceError {
         self
     }
 
-    /// The same, as the trouble of somebody else.
+    /// The same, in another scope.
     #[must_use]
     pub const fn of(mut self, scope: Scope) -> Self {
         self.scope = scope;
@@ -147,7 +147,7 @@ impl SourceError {
         self
     }
 
-    /// What the breaker of the part behind the upstream makes of it. SourceError of the way to the part says nothing about
+    /// The verdict for the breaker of the part behind the upstream. A failure on the way to the part says nothing about
     /// the part.
     #[must_use]
     pub const fn verdict_on_part(&self) -> Verdict {
@@ -162,7 +162,7 @@ impl Classify for SourceError {
     fn verdict(&self) -> Verdict {
         match self.scope {
             Scope::Service | Scope::Account => self.verdict,
-            Scope::Part => Verdict::Success, // it relayed somebody else's trouble, which takes being alive
+            Scope::Part => Verdict::Success, // it relayed the failure of another, so it is alive
             Scope::Subject => Verdict::Neutral,
         }
     }
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn trouble_counts_where_it_belongs() {
+    fn errors_count_where_they_belong() {
         let outage = SourceError::unavailable("x");
         let cases = [
             (Scope::Service, Verdict::Failure, Verdict::Neutral),

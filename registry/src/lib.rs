@@ -45,7 +45,7 @@ pub use clock::{Stamp, SystemWallClock, WallClock};
 pub use error::{CallError, Classify, RejectReason, Rejection};
 pub use event::{Event, EventKind, Observer};
 pub use failure::{Failure, FailureKind, Judgement};
-pub use fleet::store_sync::StoreSync;
+pub use fleet::store_sync::{StoreSync, StoreTask};
 pub use integrations::http;
 #[cfg(feature = "prometheus")]
 pub use integrations::prometheus;

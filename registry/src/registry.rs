@@ -16,10 +16,10 @@ use crate::{
     clock::{Clock, SystemWallClock, WallClock, WallTime},
     error::{CallError, Classify},
     event::{Announcer, EventKind, LogObserver, Observer},
-    fleet::{store_handle::StoreHandle, store_sync::StoreSync},
+    fleet::store_sync::StoreSync,
     outcome::{ServiceName, State},
     policy::{ConfigDiff, Policy, config::BreakersConfig},
-    store::Store,
+    store::{Store, handle::StoreHandle},
     view::BreakerView,
 };
 
@@ -53,7 +53,7 @@ struct Extras {
     /// Reloads of the configuration: applied, and refused.
     reloads: [AtomicU64; 2],
     #[cfg(feature = "temporal-plugin")]
-    keeping: crate::temporal::plugin::Keeping,
+    shared_task: crate::fleet::shared_task::SharedTask,
 }
 
 /// A breaker found by name: borrowed where it is configured, so that the look-up touches no reference count.
@@ -230,12 +230,9 @@ impl CircuitRegistry {
     ///
     /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let registry = CircuitRegistry::builder().store(store::open("memory")?).build();
-    /// let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
-    /// let sync = registry.restore().await;
-    /// let kept = tokio::spawn(sync.run(async { drop(stopped.await) }));
+    /// let sync_task = registry.restore().await.spawn();
     /// // … calls …
-    /// stop.send(()).unwrap();
-    /// kept.await?; // what was left to store is stored
+    /// sync_task.end().await; // everything is stored
     /// # Ok(()) }
     /// ```
     pub async fn restore(&self) -> StoreSync {
@@ -267,8 +264,8 @@ impl CircuitRegistry {
 
     /// The sync task that the workers of this registry share.
     #[cfg(feature = "temporal-plugin")]
-    pub(crate) fn keeping(&self) -> &crate::temporal::plugin::Keeping {
-        &self.extras.keeping
+    pub(crate) fn shared_task(&self) -> &crate::fleet::shared_task::SharedTask {
+        &self.extras.shared_task
     }
 
     #[cfg(feature = "prometheus")]
@@ -419,7 +416,7 @@ impl RegistryBuilder {
             store,
             reloads: Default::default(),
             #[cfg(feature = "temporal-plugin")]
-            keeping: Default::default(),
+            shared_task: Default::default(),
         };
         CircuitRegistry { table: Arc::new(BreakerTable::new(Arc::new(shared), self.config)), extras: Arc::new(extras) }
     }

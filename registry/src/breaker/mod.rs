@@ -18,3 +18,6 @@ mod timer;
 
 pub use handle::Breaker;
 pub use permit::Permit;
+
+#[cfg(test)]
+mod sequences;

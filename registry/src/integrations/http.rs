@@ -1,9 +1,9 @@
-//! What HTTP statuses say about a service, and `Retry-After` as a duration.
+//! Verdicts of HTTP statuses, and the only parser of `Retry-After`.
 //!
 //! | status | verdict |
 //! |---|---|
 //! | 2xx, 3xx, and 4xx not named below | success: it answered |
-//! | 401, 403, 407, 408, 425, 451 | neutral: says nothing about its health |
+//! | 401, 403, 407, 408, 425, 451 | neutral: says nothing about the service's health |
 //! | 429 | throttled |
 //! | 5xx | failure |
 //!
@@ -16,7 +16,7 @@ use crate::{
     policy::{Policy, StatusVerdict},
 };
 
-/// The verdict of a bare status. `retry_after` is what the answer asked for, if it did.
+/// The verdict of a bare status. `retry_after` is the time that the answer asked for, if any.
 #[must_use]
 pub const fn status_verdict(status: u16, retry_after: Option<Duration>) -> Verdict {
     match status {

@@ -1,7 +1,7 @@
-//! Prometheus metrics, computed when they are asked for.
+//! Prometheus metrics, computed at each scrape.
 //!
-//! Breakers count as they go and know their state at any moment; nothing is pushed. A scrape reads them all.
-//! The table below is all there is; `service` labels every series but the last four.
+//! Breakers count their calls and know their state at any moment, so nothing is pushed: a scrape reads all breakers. This table lists
+//! every metric. All series but those of the last three metrics have the label `service`.
 #![doc = "\n| metric | type | further labels | meaning |\n|---|---|---|---|"]
 #![doc = "| `circuit_breaker_state` | gauge | | 0 closed, 1 open, 2 half-open: what callers feel at the moment of the scrape |"]
 #![doc = "| `circuit_breaker_calls_total` | counter | `outcome` | calls by what became of them: success, failure, throttled, neutral, rejected |"]

@@ -1,7 +1,7 @@
 //! A breaker as a tower [`Layer`]: `ServiceBuilder::new().layer(BreakerLayer::new(breaker)).service(client)`.
 //!
-//! The layer never holds readiness back: a service behind an open breaker is ready, and says no at once, with the time to come
-//! back. Put it *inside* of what retries (each attempt must be judged) and *outside* of what waits for connections.
+//! The layer does not delay readiness: a service behind an open breaker is ready, and refuses a call at once with the time until the
+//! next probe. Put the layer *inside* a layer that retries, so that each attempt is judged, and *outside* a layer that waits for connections.
 
 use std::{
     pin::Pin,

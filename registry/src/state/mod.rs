@@ -291,6 +291,6 @@ fn state_change(mode: Mode, transition: Step) -> Option<StateChange> {
 }
 
 #[cfg(test)]
-mod properties;
+pub(crate) mod properties;
 #[cfg(test)]
 mod sharing;

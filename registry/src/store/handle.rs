@@ -1,5 +1,5 @@
-//! What connects the breakers of a registry with its store: who has something to store, whether the store answers, and what went
-//! wrong. A breaker only ever leaves a note here; the [`store_sync`](super::store_sync) does the work.
+//! Connects the breakers of a registry with its store. A breaker only leaves its name in a queue here; the
+//! [sync task](crate::StoreSync) does the work. The handle also knows whether the store answers, and counts its errors.
 
 use std::{
     collections::BTreeSet,
@@ -11,155 +11,57 @@ use std::{
     time::Duration,
 };
 
-use tokio::{
-    sync::{Notify, oneshot},
-    time::timeout,
-};
+use tokio::{sync::oneshot, time::timeout};
 
+use super::{
+    clock::{Reading, StoreClock},
+    error::{Op, StoreError},
+    fleet_store::FleetStore,
+    interface::Store,
+    queue::Queue,
+};
 use crate::{
-    clock::{Clock, Stamp, Tick, WallClock, saturating_nanos},
+    clock::{Clock, Stamp, Tick, WallClock},
     outcome::ServiceName,
-    store::{FleetStore, Op, Store, StoreError},
 };
 
-/// An operator who wants to know that something is stored waits so long at the most.
+/// How long an operator waits for the acknowledgement that an order is stored.
 const ACKNOWLEDGED: Duration = Duration::from_secs(5);
 
-/// Names waiting for the sync task.
-#[derive(Debug, Default)]
-pub(crate) struct Queue {
-    names: Mutex<BTreeSet<ServiceName>>,
-    pub(crate) filled: Notify,
-}
-
-impl Queue {
-    pub(crate) fn push(&self, name: &ServiceName) {
-        let new = lock(&self.names).insert(name.clone());
-        if new {
-            self.filled.notify_one();
-        }
-    }
-
-    /// Takes all names out. Those that are not [done](Batch::done) return, whatever happens.
-    pub(crate) fn take(&self) -> Batch<'_> {
-        let names = std::mem::take(&mut *lock(&self.names));
-        Batch { queue: self, names }
-    }
-
-    /// Takes all names out for good.
-    pub(crate) fn take_all(&self) -> BTreeSet<ServiceName> {
-        std::mem::take(&mut *lock(&self.names))
-    }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        lock(&self.names).is_empty()
-    }
-}
-
-/// Names taken out of a [`Queue`].
-#[derive(Debug)]
-pub(crate) struct Batch<'a> {
-    queue: &'a Queue,
-    pub(crate) names: BTreeSet<ServiceName>,
-}
-
-impl Batch<'_> {
-    /// Nothing is left to do.
-    pub(crate) fn done(mut self) {
-        self.names.clear();
-    }
-}
-
-impl Drop for Batch<'_> {
-    fn drop(&mut self) {
-        if !self.names.is_empty() {
-            lock(&self.queue.names).append(&mut self.names);
-        }
-    }
-}
-
-/// The store's clock beside ours.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct StoreClock {
-    tick: Tick,
-    stamp: Stamp,
-}
-
-impl StoreClock {
-    pub(crate) const fn new(tick: Tick, stamp: Stamp) -> Self {
-        Self { tick, stamp }
-    }
-
-    pub(crate) fn stamp(self, tick: Tick) -> Stamp {
-        if tick >= self.tick {
-            self.stamp.after(tick.since(self.tick))
-        } else {
-            self.stamp.before(self.tick.since(tick))
-        }
-    }
-
-    pub(crate) fn tick(self, stamp: Stamp) -> Tick {
-        if stamp >= self.stamp {
-            self.tick.after(stamp.since(self.stamp))
-        } else {
-            Tick::from_nanos(self.tick.as_nanos().saturating_sub(saturating_nanos(self.stamp.since(stamp))))
-        }
-    }
-}
-
-/// A reading of the store's clock, and how long it took.
-#[derive(Debug, Clone, Copy)]
-struct Reading {
-    clock: StoreClock,
-    took: Duration,
-}
-
-impl Reading {
-    /// Took less time, is not old, and both can be true.
-    fn is_better_than(&self, new: &Self) -> bool {
-        const OLD: Duration = Duration::from_secs(60);
-        let expected = self.clock.stamp(new.clock.tick);
-        let apart = expected.since(new.clock.stamp).max(new.clock.stamp.since(expected));
-        self.took < new.took
-            && new.clock.tick.since(self.clock.tick) < OLD
-            && apart <= self.took + new.took + Duration::from_millis(1)
-    }
-}
-
-/// Someone who waits until what was said about a breaker is stored.
+/// A caller that waits until a breaker is stored.
 struct Waiter {
     name: ServiceName,
     answer: oneshot::Sender<Result<(), StoreError>>,
 }
 
-/// Between a registry's breakers and its store.
+/// Connects the breakers of a registry with its store.
 pub(crate) struct StoreHandle {
     pub(crate) store: Arc<dyn Store>,
-    /// This process, among others.
+    /// The name of this process in the fleet.
     pub(crate) process: String,
     clock: Clock,
     wall: Arc<dyn WallClock>,
     store_clock: Mutex<Option<Reading>>,
-    /// The store answers, and knows what we know.
+    /// The store answers, and has every change of this process.
     up: AtomicBool,
     processes: AtomicU32,
-    /// Breakers to remember.
+    /// Breakers to save.
     pub(crate) snapshots: Queue,
-    /// Shared breakers with something for the fleet.
+    /// Shared breakers with a change for the fleet.
     pub(crate) shared: Queue,
-    /// Shared breakers whose failures in a row are others than the fleet was told.
+    /// Shared breakers whose number of failures in a row has changed.
     pub(crate) failing: Queue,
-    /// Shared breakers that cannot wait for an answer themselves: who probes?
+    /// Shared breakers that need a lease for a probe, and whose caller cannot wait.
     pub(crate) probes: Queue,
-    /// Shared rate limits that a caller could not wait for.
+    /// Shared rate limits that need a token, and whose caller cannot wait.
     pub(crate) tokens: Queue,
-    /// Breakers whose probe is ours.
+    /// Breakers whose lease this process holds.
     leases: Mutex<BTreeSet<ServiceName>>,
     waiters: Mutex<Vec<Waiter>>,
     /// A sync task runs.
-    kept: AtomicBool,
+    running: AtomicBool,
     errors: [AtomicU64; Op::ALL.len()],
-    /// The last attempt failed.
+    /// The last attempt of this operation failed.
     broken: [AtomicBool; Op::ALL.len()],
 }
 
@@ -180,7 +82,7 @@ impl StoreHandle {
             tokens: Queue::default(),
             leases: Mutex::default(),
             waiters: Mutex::default(),
-            kept: AtomicBool::new(false),
+            running: AtomicBool::new(false),
             errors: Default::default(),
             broken: Default::default(),
         }
@@ -193,15 +95,15 @@ impl StoreHandle {
 
     // ── time ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    /// Asks the store for its time; a store without one goes by the registry's wall clock.
+    /// Reads the store's time. For a store without a clock it is the registry's wall clock.
     pub(crate) async fn read_clock(&self) -> Result<StoreClock, StoreError> {
         let before = self.clock.now();
         let stamp = self.store.now().await?.unwrap_or_else(|| self.wall.now().into());
         Ok(self.set_clock(before, stamp))
     }
 
-    /// The store's time was `stamp` somewhere between `before` and now. What is the store's time from now on: the best reading
-    /// of late is kept, because one that took long may be off by half of that.
+    /// Takes a reading: the store's time was `stamp` at some moment between `before` and now. Returns the clock to use. The
+    /// quickest recent reading counts, because a slow one may be off by half the time it took.
     pub(crate) fn set_clock(&self, before: Tick, stamp: Stamp) -> StoreClock {
         let now = self.clock.now();
         let took = now.since(before);
@@ -213,7 +115,7 @@ impl StoreHandle {
         }
     }
 
-    /// The store's clock as last heard; before that, the registry's wall clock.
+    /// The store's clock by the last reading; before the first, the registry's wall clock.
     pub(crate) fn store_clock(&self) -> StoreClock {
         let known = *lock(&self.store_clock);
         known.map_or_else(|| StoreClock::new(self.clock.now(), self.wall.now().into()), |reading| reading.clock)
@@ -235,7 +137,7 @@ impl StoreHandle {
             if up {
                 tracing::info!(store, "sharing breakers with the fleet");
             } else {
-                tracing::warn!(store, "breakers are not shared at present: each process goes by its own state");
+                tracing::warn!(store, "breakers are not shared at the moment: each process goes by its own state");
             }
         }
     }
@@ -248,14 +150,14 @@ impl StoreHandle {
         self.processes.store(processes.max(1), Ordering::Relaxed);
     }
 
-    pub(crate) fn set_kept(&self, kept: bool) {
-        self.kept.store(kept, Ordering::Relaxed);
-        if !kept {
-            lock(&self.waiters).clear(); // whoever waits learns that nobody will answer
+    pub(crate) fn set_running(&self, running: bool) {
+        self.running.store(running, Ordering::Relaxed);
+        if !running {
+            lock(&self.waiters).clear(); // each waiter gets the error `absent`
         }
     }
 
-    /// Counts and reports how an operation of the store went: the first failure and the first success after one are logged.
+    /// Counts the result of an operation. Logs the first failure, and the first success after one.
     pub(crate) fn report<T>(&self, op: Op, result: &Result<T, StoreError>) {
         let store = self.store.kind();
         let name = Op::ALL[op as usize].1;
@@ -295,9 +197,9 @@ impl StoreHandle {
 
     // ── acknowledgements ───────────────────────────────────────────────────────────────────────────────────────────────
 
-    /// Waits until what was said about `name` so far is stored; `queue` is the one it is in.
+    /// Waits until the present state of `name` is stored. `queue` is the queue for this breaker.
     pub(crate) async fn stored(&self, name: &ServiceName, queue: &Queue) -> Result<(), StoreError> {
-        if !self.kept.load(Ordering::Relaxed) {
+        if !self.running.load(Ordering::Relaxed) {
             return Err(StoreError::absent());
         }
         let (answer, stored) = oneshot::channel();
@@ -311,7 +213,7 @@ impl StoreHandle {
         }
     }
 
-    /// Those who wait for one of `names`; to be taken before what is stored is read.
+    /// The callers that wait for one of `names`. Take them before the states are read.
     pub(crate) fn waiting_for(&self, names: &BTreeSet<ServiceName>) -> Waiting {
         let waiting = lock(&self.waiters).extract_if(.., |waiter| names.contains(&waiter.name)).collect();
         Waiting(waiting)
@@ -327,45 +229,17 @@ impl fmt::Debug for StoreHandle {
     }
 }
 
-/// Those who wait for an answer.
+/// Callers that wait for an answer.
 pub(crate) struct Waiting(Vec<Waiter>);
 
 impl Waiting {
     pub(crate) fn answer(self, result: &Result<(), StoreError>) {
         for waiter in self.0 {
-            let _ = waiter.answer.send(result.clone()); // may have given up
+            let _ = waiter.answer.send(result.clone()); // fails if the caller has given up
         }
     }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_stores_clock_and_ours_convert_both_ways() {
-        let clock = StoreClock::new(Tick::ZERO.after(Duration::from_secs(10)), Stamp::from_micros(1_000_000_000));
-        for secs in [0, 9, 10, 11, 5000] {
-            let tick = Tick::ZERO.after(Duration::from_secs(secs));
-            assert_eq!(clock.tick(clock.stamp(tick)), tick);
-        }
-        assert_eq!(clock.tick(Stamp::from_micros(0)), Tick::ZERO, "before this process began");
-    }
-
-    #[test]
-    fn a_quick_reading_of_the_clock_outlives_slow_ones_unless_it_is_old_or_the_clock_was_set() {
-        let reading = |at: u64, stamp: u64, took: u64| Reading {
-            clock: StoreClock::new(Tick::ZERO.after(Duration::from_millis(at)), Stamp::from_micros(stamp * 1000)),
-            took: Duration::from_millis(took),
-        };
-        let quick = reading(1000, 501_000, 1);
-        assert!(quick.is_better_than(&reading(2000, 502_030, 80)));
-        assert!(!quick.is_better_than(&reading(2000, 502_000, 0)), "a better one");
-        assert!(!quick.is_better_than(&reading(62_000, 562_030, 80)), "clocks drift");
-        assert!(!quick.is_better_than(&reading(2000, 602_000, 80)), "somebody set the store's clock");
-    }
 }

@@ -15,26 +15,26 @@ use tokio::{
 
 /// What the network does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Network {
+pub enum Network {
     /// It works.
     Good,
     /// Every answer takes this long.
     Slow(Duration),
-    /// Nothing comes through, and no error either.
+    /// Nothing comes through, and no end notices.
     Partitioned,
     /// Connections break, and new ones are refused.
     Reset,
 }
 
 /// A proxy that ends with this value.
-pub(crate) struct Proxy {
+pub struct Proxy {
     address: SocketAddr,
     network: watch::Sender<Network>,
     task: JoinHandle<()>,
 }
 
 impl Proxy {
-    pub(crate) async fn to(port: u16) -> Self {
+    pub async fn to(port: u16) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("bound");
         let (network, watching) = watch::channel(Network::Good);
@@ -46,11 +46,11 @@ impl Proxy {
         Self { address, network, task }
     }
 
-    pub(crate) fn address(&self) -> String {
+    pub fn address(&self) -> String {
         format!("redis://{}", self.address)
     }
 
-    pub(crate) fn set(&self, network: Network) {
+    pub fn set(&self, network: Network) {
         self.network.send_replace(network);
     }
 }
@@ -83,7 +83,7 @@ async fn pass(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, mut network: watc
         let now = *network.borrow();
         match now {
             Network::Slow(time) if answers => sleep(time).await,
-            // What was sent into a partition arrives when it ends, as TCP has it; if it cannot end any more, never.
+            // What was sent into a partition arrives when it ends, as TCP has it; if the partition never ends, it never arrives.
             Network::Partitioned => drop(network.wait_for(|network| *network != Network::Partitioned).await),
             _ => {}
         }

@@ -1,22 +1,20 @@
-//! What processes tell each other on the fleet's channel. Each message is a line; a line of another version is none of ours.
+//! The messages on the fleet's channel, one line each. A line of another version is ignored.
 
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    clock::Stamp,
-    store::{Lease, record::Snapshot},
-};
+use super::{fleet_store::Lease, record::Snapshot};
+use crate::clock::Stamp;
 
-/// What processes tell each other.
+/// A message between processes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Message {
     /// A record changed.
     Record(Box<Snapshot>, Arc<str>),
-    /// Someone got the probe.
+    /// A process got the lease of a probe.
     Lease(LeaseNote),
-    /// Someone has so many failures in a row.
+    /// A process has this many failures in a row.
     Failures(FailuresNote),
 }
 
@@ -43,7 +41,7 @@ impl LeaseNote {
 pub(crate) struct FailuresNote {
     pub(crate) service: String,
     pub(crate) by: String,
-    /// Zero: a success.
+    /// Zero after a success.
     pub(crate) in_a_row: u32,
 }
 
@@ -64,7 +62,7 @@ impl Message {
         serde_json::to_string(&note).expect("strings and numbers always serialise")
     }
 
-    /// `None` for what is none of ours, or of another version.
+    /// `None` for a foreign text, or one of another version.
     pub(crate) fn decode(text: &str) -> Option<Self> {
         match serde_json::from_str(text) {
             Ok(Note::Lease(note)) => Some(Self::Lease(note)),
@@ -80,7 +78,7 @@ mod tests {
     use crate::policy::Policy;
 
     #[test]
-    fn messages_are_told_apart() {
+    fn every_kind_of_message_survives_its_encoding() {
         let record = Snapshot::closed("vies", &Policy::default());
         let text = record.encode();
         let messages = [
