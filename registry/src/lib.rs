@@ -60,7 +60,7 @@ pub use policy::{
 };
 pub use registry::{CircuitRegistry, RegistryBuilder, WeakRegistry};
 pub use state::{machine::Cause, overrides::Override};
-pub use view::{BreakerView, CallCounts, LastFailure, Transition};
+pub use view::{BreakerView, CallCounts, LastFailure, OverrideView, Transition};
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

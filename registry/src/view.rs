@@ -114,6 +114,24 @@ pub struct BreakerView {
     pub budget_balance: Option<u64>,
     /// Calls so far.
     pub calls: CallCounts,
+    /// The overrides in force. Several operators may hold one each; the most cautious decides the [mode](Self::mode).
+    pub overrides: Vec<OverrideView>,
+}
+
+/// An override in force, as [`BreakerView`] shows it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct OverrideView {
+    /// What it makes the breaker do.
+    #[serde(serialize_with = "mode")]
+    pub mode: Mode,
+    /// Who holds it.
+    pub who: String,
+    /// Why.
+    pub why: String,
+    /// Time until it ends; `None` when it lasts until it is released.
+    #[serde(rename = "ends_in_ms", serialize_with = "millis")]
+    pub ends_in: Option<Duration>,
 }
 
 /// Calls by what became of them, since the process started. None ever goes back.

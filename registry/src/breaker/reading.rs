@@ -9,7 +9,7 @@ use crate::{
     breaker::{fast_path::Counter, sync::Ordering},
     outcome::State,
     policy::Mode,
-    view::{BreakerView, CallCounts, LastFailure},
+    view::{BreakerView, CallCounts, LastFailure, OverrideView},
 };
 
 /// How gladly a breaker is forgotten, the most gladly first.
@@ -102,6 +102,16 @@ impl BreakerInner {
             bulkhead_limit: state.policy.bulkhead.map(|b| b.max_concurrent.get()),
             budget_balance: state.policy.retry.and_then(|r| r.budget).map(|_| state.budget.balance()),
             calls: self.counts(),
+            overrides: state
+                .overrides
+                .in_force(now)
+                .map(|hold| OverrideView {
+                    mode: hold.kind,
+                    who: hold.who.clone(),
+                    why: hold.why.clone(),
+                    ends_in: hold.ends.map(|end| end.since(now)),
+                })
+                .collect(),
         };
         drop(guarded);
         // The wall clock may block: not under the lock.
