@@ -62,6 +62,17 @@ impl Rejection {
     pub fn new(service: impl Into<ServiceName>, reason: RejectReason, retry_in: Option<Duration>) -> Self {
         Self { service: service.into(), reason, retry_in, max_concurrent: None }
     }
+
+    /// When to come back, rounded up: whole seconds, or milliseconds below a second.
+    fn next_try(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.retry_in {
+            None => Ok(()),
+            Some(time) if time < Duration::from_secs(1) => {
+                write!(f, "; next try in {} ms", time.as_nanos().div_ceil(1_000_000))
+            }
+            Some(time) => write!(f, "; next try in {} s", time.as_nanos().div_ceil(1_000_000_000)),
+        }
+    }
 }
 
 impl fmt::Display for Rejection {
@@ -69,16 +80,21 @@ impl fmt::Display for Rejection {
         let service = &self.service;
         match self.reason {
             RejectReason::Open | RejectReason::ForcedOpen => {
-                write!(f, "Circuit breaker open for '{service}' — failing fast")
+                write!(f, "Circuit breaker open for '{service}' — failing fast")?;
+                self.next_try(f)
             }
             RejectReason::HalfOpenBusy => {
-                write!(f, "Circuit breaker half-open for '{service}' — all probe slots taken")
+                write!(f, "Circuit breaker half-open for '{service}' — all probe slots taken")?;
+                self.next_try(f)
             }
             RejectReason::BulkheadFull => match self.max_concurrent {
                 Some(calls) => write!(f, "Bulkhead full for '{service}' — {calls} calls in flight"),
                 None => write!(f, "Bulkhead full for '{service}'"),
             },
-            RejectReason::RateLimited => write!(f, "Rate limit reached for '{service}'"),
+            RejectReason::RateLimited => {
+                write!(f, "Rate limit reached for '{service}'")?;
+                self.next_try(f)
+            }
             RejectReason::BudgetExhausted => write!(f, "Retry budget exhausted for '{service}'"),
             RejectReason::NoTimeLeft => write!(f, "No time left for '{service}' — not started"),
         }
@@ -88,6 +104,9 @@ impl fmt::Display for Rejection {
 impl Error for Rejection {}
 
 /// Why a guarded call has no answer.
+///
+/// It is an [`Error`] where `E` is one, and `E` is its source. For others, such as `anyhow::Error`, see
+/// [`into_boxed`](Self::into_boxed).
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CallError<E> {
     /// It never started.
@@ -104,7 +123,7 @@ pub enum CallError<E> {
     },
     /// It ran and failed with the caller's own error.
     #[error("{0}")]
-    Upstream(E),
+    Upstream(#[source] E),
 }
 
 impl<E> CallError<E> {
@@ -114,6 +133,30 @@ impl<E> CallError<E> {
         match self {
             Self::Rejected(rejection) => Some(rejection),
             Self::TimedOut { .. } | Self::Upstream(_) => None,
+        }
+    }
+
+    /// The same as an error of any kind. For an `E` that is no [`Error`] itself and becomes one: `anyhow::Error`, a boxed error,
+    /// a text.
+    ///
+    /// ```
+    /// # use circuit_registry::{BreakersConfig, CallError, CircuitRegistry};
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+    /// # let registry = CircuitRegistry::new(BreakersConfig::default());
+    /// let work = async { Ok::<_, Box<dyn std::error::Error + Send + Sync>>(42) };
+    /// let answer = registry.call("northdata", work).await.map_err(CallError::into_boxed)?;
+    /// # assert_eq!(answer, 42);
+    /// # Ok(()) }
+    /// ```
+    #[must_use]
+    pub fn into_boxed(self) -> Box<dyn Error + Send + Sync>
+    where
+        E: Into<Box<dyn Error + Send + Sync>>,
+    {
+        match self {
+            Self::Rejected(rejection) => rejection.into(),
+            Self::TimedOut { service, after } => CallError::<Infallible>::TimedOut { service, after }.into(),
+            Self::Upstream(error) => error.into(),
         }
     }
 }
@@ -199,6 +242,48 @@ impl Classify for tokio::time::error::Elapsed {
 impl Classify for Box<dyn Error + Send + Sync> {
     fn verdict(&self) -> Verdict {
         Verdict::Failure
+    }
+}
+
+/// An error of an unknown kind is a failure. Use [`Breaker::call_with`](crate::Breaker::call_with) to classify it.
+impl Classify for Box<dyn Error> {
+    fn verdict(&self) -> Verdict {
+        Verdict::Failure
+    }
+}
+
+/// An error of an unknown kind is a failure. Use [`Breaker::call_with`](crate::Breaker::call_with) to classify it.
+#[cfg(feature = "anyhow")]
+impl Classify for anyhow::Error {
+    fn verdict(&self) -> Verdict {
+        Verdict::Failure
+    }
+}
+
+/// A call that is guarded within another one. A rejection by the inner breaker says nothing about the service of the outer one; a
+/// timeout is a failure; the error of the work classifies itself.
+impl<E: Classify> Classify for CallError<E> {
+    fn verdict(&self) -> Verdict {
+        match self {
+            Self::Rejected(_) => Verdict::Neutral,
+            Self::TimedOut { .. } => Verdict::Failure,
+            Self::Upstream(error) => error.verdict(),
+        }
+    }
+
+    fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::Rejected(_) | Self::TimedOut { .. } => None,
+            Self::Upstream(error) => error.retry_after(),
+        }
+    }
+
+    fn failure(&self) -> Failure {
+        match self {
+            Self::Rejected(_) => Failure::new(FailureKind::Other),
+            Self::TimedOut { .. } => Failure::new(FailureKind::Timeout),
+            Self::Upstream(error) => error.failure(),
+        }
     }
 }
 

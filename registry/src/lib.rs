@@ -55,10 +55,10 @@ pub use outcome::{ServiceName, Settlement, State, Verdict};
 #[cfg(feature = "reload")]
 pub use policy::reload;
 pub use policy::{
-    ConfigDiff, Mode, Policy,
+    ConfigDiff, Mode, Policy, PolicyBuilder, PolicyError,
     config::{BreakersConfig, ConfigError, Place},
 };
-pub use registry::{CircuitRegistry, RegistryBuilder};
+pub use registry::{CircuitRegistry, RegistryBuilder, WeakRegistry};
 pub use state::{machine::Cause, overrides::Override};
 pub use view::{BreakerView, CallCounts, LastFailure, OverrideView, Transition};
 

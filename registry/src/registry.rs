@@ -5,7 +5,7 @@ use std::{
     hash::{BuildHasher, RandomState},
     ops::Deref,
     sync::{
-        Arc, Mutex, OnceLock, PoisonError,
+        Arc, Mutex, OnceLock, PoisonError, Weak,
         atomic::{AtomicU64, Ordering},
     },
     time::{Duration, SystemTime},
@@ -17,8 +17,8 @@ use crate::{
     error::{CallError, Classify},
     event::{Announcer, EventKind, LogObserver, Observer},
     fleet::store_sync::StoreSync,
-    outcome::ServiceName,
-    policy::{ConfigDiff, config::BreakersConfig},
+    outcome::{ServiceName, State},
+    policy::{ConfigDiff, Policy, config::BreakersConfig},
     store::{Store, handle::StoreHandle},
     view::BreakerView,
 };
@@ -38,7 +38,7 @@ static GLOBAL: OnceLock<CircuitRegistry> = OnceLock::new();
 ///     let _ = registry.call("northdata", failing()).await;
 /// }
 /// let refused = registry.call("northdata", failing()).await.unwrap_err();
-/// assert_eq!(refused.to_string(), "Circuit breaker open for 'northdata' — failing fast");
+/// assert_eq!(refused.to_string(), "Circuit breaker open for 'northdata' — failing fast; next try in 30 s");
 /// # }
 /// ```
 #[derive(Clone)]
@@ -114,7 +114,11 @@ impl CircuitRegistry {
     /// # Errors
     /// As [`Breaker::call`].
     #[inline(always)] // see `call`
-    pub fn call<T, E, F>(&self, service: &str, work: F) -> impl Future<Output = Result<T, CallError<E>>>
+    pub fn call<'a, T, E, F>(
+        &'a self,
+        service: &str,
+        work: F,
+    ) -> impl Future<Output = Result<T, CallError<E>>> + use<'a, T, E, F>
     where
         F: Future<Output = Result<T, E>>,
         E: Classify,
@@ -129,9 +133,49 @@ impl CircuitRegistry {
     /// Goes by `config` from now on. Every breaker keeps its state, deadline, generation and evidence; only what `config` changes
     /// changes. A service that is no longer configured goes by the defaults.
     pub fn apply(&self, config: BreakersConfig) -> ConfigDiff {
-        let diff = self.table.apply(config);
+        let diff = self.table.apply(|_| config);
         self.count_reload(true);
         diff
+    }
+
+    /// Goes by `policy` for `service` from now on, as if the configuration had an entry for it. The next
+    /// [`apply`](Self::apply) replaces it with the rest. Activities that it lists are guarded by this service alone.
+    ///
+    /// ```
+    /// # use circuit_registry::{CircuitRegistry, Policy};
+    /// # let registry = CircuitRegistry::new(Default::default());
+    /// registry.configure("northdata", Policy::builder().fail_max(3).build()?);
+    /// assert!(registry.remove("northdata"));
+    /// # Ok::<(), circuit_registry::PolicyError>(())
+    /// ```
+    pub fn configure(&self, service: &str, policy: Policy) -> ConfigDiff {
+        self.table.apply(|config| config.clone().with(service, policy))
+    }
+
+    /// Removes the entry of `service`, if it has one, and forgets its breaker. A breaker that is in use, by a call or a handle,
+    /// stays and goes by the defaults: a name never has two breakers. True if there was an entry or a breaker to remove.
+    pub fn remove(&self, service: &str) -> bool {
+        let diff = self.table.apply(|config| config.clone().without(service));
+        self.table.forget(service) || !diff.removed.is_empty()
+    }
+
+    /// The state of the breaker of `service`, as callers feel it. A name that has no breaker is closed; asking makes none.
+    #[must_use]
+    pub fn state(&self, service: &str) -> State {
+        self.table.existing(service).map_or(State::Closed, |inner| inner.state())
+    }
+
+    /// A handle that does not keep the registry alive: for an observer, or anything else that the registry holds.
+    #[must_use]
+    pub fn downgrade(&self) -> WeakRegistry {
+        WeakRegistry { table: Arc::downgrade(&self.table), extras: Arc::downgrade(&self.extras) }
+    }
+
+    /// Calls so far that no breaker guarded, because all the room for names made on first use was taken by breakers that cannot
+    /// be forgotten.
+    #[must_use]
+    pub fn unguarded_calls(&self) -> u64 {
+        self.table.shared().unguarded_calls()
     }
 
     /// The configuration in force.
@@ -217,7 +261,7 @@ impl CircuitRegistry {
     }
 
     #[cfg(feature = "temporal")]
-    pub(crate) fn policy_of(&self, service: &str) -> Arc<crate::policy::Policy> {
+    pub(crate) fn policy_of(&self, service: &str) -> Arc<Policy> {
         self.table.policy_of(service)
     }
 
@@ -259,6 +303,27 @@ impl crate::policy::reload::Reloadable for CircuitRegistry {
 impl fmt::Debug for CircuitRegistry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.views()).finish()
+    }
+}
+
+/// A [`CircuitRegistry`] that is not kept alive.
+#[derive(Clone)]
+pub struct WeakRegistry {
+    table: Weak<BreakerTable>,
+    extras: Weak<Extras>,
+}
+
+impl WeakRegistry {
+    /// The registry, if anyone still has it.
+    #[must_use]
+    pub fn upgrade(&self) -> Option<CircuitRegistry> {
+        Some(CircuitRegistry { table: self.table.upgrade()?, extras: self.extras.upgrade()? })
+    }
+}
+
+impl fmt::Debug for WeakRegistry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("WeakRegistry")
     }
 }
 
@@ -359,6 +424,7 @@ impl RegistryBuilder {
             wall: wall_time,
             measured: self.measured,
             seed,
+            unguarded: Default::default(),
             store: store.clone().map(|store| store as Arc<dyn StorePort>),
         };
         let extras = Extras {

@@ -507,7 +507,7 @@ fn every_key_is_read() {
 
     let bureau = config.policy("credit_bureau");
     let window = bureau.trip.window.as_ref().unwrap();
-    assert_eq!((bureau.trip.fail_max, bureau.open.reset_timeout), (None, secs(30)), "the window replaces the count");
+    assert_eq!((bureau.trip.fail_max, bureau.open.reset_timeout), (Some(n(5)), secs(30)), "beside the window");
     assert_eq!((window.span, window.minimum_calls), (Span::Calls(n(100)), 20));
     assert_eq!(window.failure_rate, Some(percent(50)));
     assert_eq!(window.slow.map(|s| (s.call, s.rate)), Some((secs(2), percent(60))));
@@ -610,4 +610,98 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn a_window_and_a_count_hold_side_by_side() {
+    let config = BreakersConfig::from_yaml(
+        "defaults: { fail_max: 3, window: { calls: 10, failure_rate: 50% } }
+services:
+  both: { window: { calls: 20, slow_call: 1s, slow_rate: 50% } }
+  window: { fail_max: off }
+  count: { window: off }
+  own: { fail_max: 7 }",
+    )
+    .unwrap();
+    let rules = |service: &str| {
+        let trip = config.policy(service).trip.clone();
+        (trip.fail_max.map_or(0, NonZeroU32::get), trip.window.map(|window| window.span))
+    };
+    let calls = |n| Some(Span::Calls(NonZeroU32::new(n).unwrap()));
+    assert_eq!(rules("both"), (3, calls(20)));
+    assert_eq!(rules("window"), (0, calls(10)));
+    assert_eq!(rules("count"), (3, None));
+    assert_eq!(rules("own"), (7, calls(10)));
+    let without = BreakersConfig::from_yaml("services: { s: { window: { calls: 10, failure_rate: 50% } } }").unwrap();
+    assert_eq!(without.policy("s").trip.fail_max.map(NonZeroU32::get), Some(5), "the usual one");
+}
+
+#[test]
+fn contradictions_name_their_place() {
+    let window = "window: { calls: 10, slow_call: 5s, slow_rate: 50% }";
+    let cases = [
+        ("services:\n  s: { fail_max: off }".to_owned(), 2, "services.s.fail_max", "nothing opens"),
+        ("defaults: { fail_max: off }".into(), 1, "defaults.fail_max", "nothing opens"),
+        (
+            "services:\n  s:\n    half_open: { max_wait: 5s }\n    timeout: 10s".into(),
+            3,
+            "services.s.half_open.max_wait",
+            "5s",
+        ),
+        (
+            "defaults: { half_open: { max_wait: 5s } }\nservices:\n  s: { timeout: 10s }".into(),
+            3,
+            "services.s.timeout",
+            "5s",
+        ),
+        (format!("services:\n  s:\n    timeout: 5s\n    {window}"), 4, "services.s.window.slow_call", "not shorter"),
+        (
+            "services: { s: { timeout: 1s, bulkhead: { max_concurrent: 1, max_wait: 2s } } }".into(),
+            1,
+            "services.s.bulkhead.max_wait",
+            "longer",
+        ),
+        ("services: { s: { half_open: { slow_rate: 50% } } }".into(), 1, "services.s.half_open.slow_rate", "slow_call"),
+    ];
+    for (yaml, line, key, message) in cases {
+        let error = BreakersConfig::from_yaml(&yaml).expect_err(&yaml);
+        assert_eq!((error.place().map(|place| place.line), error.key()), (Some(line), key), "{yaml}");
+        assert!(error.to_string().contains(message), "{error}");
+    }
+}
+
+#[test]
+fn a_builder_refuses_what_the_file_refuses() {
+    use circuit_registry::{Policy, policy::WindowPolicy};
+    let second = Duration::from_secs(1);
+    assert_eq!(Policy::builder().build().unwrap(), Policy::default());
+    let half = Rate::percent(50).unwrap();
+    let built = Policy::builder().fail_max_off().window(WindowPolicy::last_calls(20).failing(half)).build().unwrap();
+    let yaml = "services: { s: { fail_max: off, window: { calls: 20, failure_rate: 50% } } }";
+    assert_eq!(built, *BreakersConfig::from_yaml(yaml).unwrap().policy("s"));
+    let wrong = [
+        (Policy::builder().fail_max(0), "fail_max"),
+        (Policy::builder().fail_max_off(), "fail_max"),
+        (Policy::builder().timeout(Duration::ZERO), "timeout"),
+        (Policy::builder().timeout(9 * second).probe_max_wait(second), "half_open.max_wait"),
+        (Policy::builder().window(WindowPolicy::last_calls(5)), "window"),
+        (Policy::builder().window(WindowPolicy::last_calls(5).minimum_calls(6).failing(half)), "window.minimum_calls"),
+        (
+            Policy::builder().window(WindowPolicy::last_time(second).slow(second, half)).timeout(second),
+            "window.slow_call",
+        ),
+        (Policy::builder().rate_limit(0, second, LimitScope::Process), "rate_limit"),
+        (Policy::builder().reset_growth(2000, second, half), "reset_timeout"),
+        (Policy::builder().status(99, StatusVerdict::Success), "status"),
+    ];
+    for (builder, key) in wrong {
+        assert_eq!(builder.build().expect_err(key).key(), key);
+    }
+}
+
+#[test]
+fn another_bound_of_names_is_a_change() {
+    let registry = CircuitRegistry::new(BreakersConfig::default());
+    let diff = registry.apply(BreakersConfig::from_yaml("names: { max_dynamic: 7 }").unwrap());
+    assert!(diff.max_dynamic_changed && !diff.is_empty());
 }

@@ -57,8 +57,8 @@ async fn a_transition_carries_the_counts_that_made_it() {
         "defaults: { reset_timeout: 60s, half_open: { permits: 2 } }
 services:
   row: { fail_max: 3 }
-  rate: { window: { calls: 10, failure_rate: 50% } }
-  slow: { window: { calls: 4, minimum_calls: 2, slow_call: 1s, slow_rate: 100% } }",
+  rate: { fail_max: off, window: { calls: 10, failure_rate: 50% } }
+  slow: { fail_max: off, window: { calls: 4, minimum_calls: 2, slow_call: 1s, slow_rate: 100% } }",
     );
     let only = |expected: (State, State, Cause, u64, Option<Duration>)| {
         let heard = heard.transitions(&registry);

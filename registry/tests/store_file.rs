@@ -150,11 +150,19 @@ async fn overrides_come_back_and_end_by_themselves() {
 }
 
 #[tokio::test]
-async fn another_policy_starts_closed() {
+async fn another_policy_keeps_the_opening_and_clamps_it() {
     let folder = Folder::new();
     folder.process(YAML, 0, async |registry| fail(registry, "s", 3).await).await;
     let other = YAML.replace("fail_max: 3", "fail_max: 4");
-    folder.process(&other, 1, async |registry| assert_eq!(registry.breaker("s").view().state, State::Closed)).await;
+    folder.process(&other, 1, async |registry| assert_eq!(registry.breaker("s").view().state, State::Open)).await;
+    let shorter = YAML.replace("fail_max: 3,", "fail_max: 3, throttle_max: 5s, reset_growth: { max: 60s },");
+    assert_ne!(shorter, YAML);
+    folder
+        .process(&shorter, 1, async |registry| {
+            let left = registry.breaker("s").view().retry_in.expect("open");
+            assert!(left <= Duration::from_secs(60), "{left:?}");
+        })
+        .await;
 }
 
 #[tokio::test]

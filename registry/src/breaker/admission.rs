@@ -144,6 +144,9 @@ impl BreakerInner {
             Err(refusal) => return Err((refusal, guarded)),
         };
         self.counters.count(Counter::Admitted);
+        if self.unguarded {
+            self.shared.passed_unguarded(now);
+        }
         self.announce(&mut guarded.state, now, state_change);
         if self.shared.announcer.wants_calls {
             let probe = ticket.admission == Admission::Probe;

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     error::{CallError, Classify, Rejection},
-    outcome::{ServiceName, Verdict},
+    outcome::{ServiceName, State, Verdict},
     policy::{Mode, Policy},
     state::overrides::Override,
     store::StoreError,
@@ -41,13 +41,84 @@ impl Breaker {
     /// # Errors
     /// [`CallError::Rejected`] if it never ran, [`CallError::TimedOut`] if it took longer than the policy or the surrounding
     /// [`CallContext`](crate::CallContext) allows, [`CallError::Upstream`] with its own error otherwise.
+    ///
+    /// The returned future owns what it needs, so it can be spawned:
+    ///
+    /// ```
+    /// # use circuit_registry::{BreakersConfig, CallError, CircuitRegistry};
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let breaker = CircuitRegistry::new(BreakersConfig::default()).breaker("northdata");
+    /// let answer = tokio::spawn(breaker.call(async { Ok::<_, std::io::Error>(42) })).await??;
+    /// # assert_eq!(answer, 42);
+    /// # Ok(()) }
+    /// ```
     #[inline(always)] // see `call`
-    pub fn call<T, E, F>(&self, work: F) -> impl Future<Output = Result<T, CallError<E>>>
+    pub fn call<T, E, F>(&self, work: F) -> impl Future<Output = Result<T, CallError<E>>> + use<T, E, F>
+    where
+        F: Future<Output = Result<T, E>>,
+        E: Classify,
+    {
+        Call::new(self.inner.clone(), work, classified)
+    }
+
+    /// The same as [`call`](Self::call), in a future that borrows the handle: it saves the reference count, which threads that share
+    /// a breaker would wait for.
+    ///
+    /// # Errors
+    /// As [`call`](Self::call).
+    #[inline(always)] // see `call`
+    pub fn call_borrowed<T, E, F>(&self, work: F) -> impl Future<Output = Result<T, CallError<E>>>
     where
         F: Future<Output = Result<T, E>>,
         E: Classify,
     {
         Call::new(&*self.inner, work, classified)
+    }
+
+    /// Like [`call`](Self::call), with an answer in any case: `fallback` makes one of the error, which says why there is none.
+    ///
+    /// ```
+    /// # use circuit_registry::{BreakersConfig, CallError, CircuitRegistry, Override};
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() {
+    /// # let breaker = CircuitRegistry::new(BreakersConfig::default()).breaker("rates");
+    /// breaker.force_open(Override::new("alice", "maintenance"));
+    /// let fetch = async { Ok::<_, std::io::Error>(7) };
+    /// let rate = breaker.call_or(fetch, |why| if why.rejection().is_some() { 6 } else { 5 }).await;
+    /// assert_eq!(rate, 6);
+    /// # }
+    /// ```
+    pub async fn call_or<T, E, F>(&self, work: F, fallback: impl FnOnce(CallError<E>) -> T) -> T
+    where
+        F: Future<Output = Result<T, E>>,
+        E: Classify,
+    {
+        self.call_borrowed(work).await.unwrap_or_else(fallback)
+    }
+
+    /// Runs `work` on this thread if the breaker lets it now, and counts its outcome like [`call`](Self::call). It waits for
+    /// nothing, and nothing ends `work` at the policy's timeout: give `work` a timeout of its own.
+    ///
+    /// ```
+    /// # use circuit_registry::{BreakersConfig, CircuitRegistry};
+    /// # let breaker = CircuitRegistry::new(BreakersConfig::default()).breaker("disk");
+    /// let answer = breaker.call_blocking(|| std::fs::read_to_string("/no/such/file"));
+    /// assert!(answer.is_err());
+    /// assert_eq!(breaker.view().calls.failure, 1);
+    /// ```
+    ///
+    /// # Errors
+    /// [`CallError::Rejected`] if it never ran, [`CallError::Upstream`] with its own error otherwise.
+    pub fn call_blocking<T, E: Classify>(&self, work: impl FnOnce() -> Result<T, E>) -> Result<T, CallError<E>> {
+        let permit = self.try_acquire()?;
+        let result = work();
+        permit.end_with(classified(&result));
+        result.map_err(CallError::Upstream)
+    }
+
+    /// The state that callers feel now. Looking changes nothing.
+    #[must_use]
+    pub fn state(&self) -> State {
+        self.inner.state()
     }
 
     /// Like [`call`](Self::call), with the verdict given by `judge`: for errors that do not classify themselves, and for

@@ -3,7 +3,7 @@
 //! A call through a healthy breaker takes no lock; see [`fast_path`](super::fast_path). Everything else goes through the mutex, which is never held while a call runs.
 
 use std::{
-    sync::{Arc, PoisonError},
+    sync::{Arc, PoisonError, atomic::AtomicUsize},
     time::Duration,
 };
 
@@ -53,6 +53,10 @@ pub(crate) struct BreakerInner {
     /// For those who wait for a place in the bulkhead: one is free, or the breaker has changed.
     pub(super) news: Notify,
     pub(super) histogram: Option<Box<Histogram>>,
+    /// Tables of configured breakers that hold it.
+    tables: AtomicUsize,
+    /// It stands for a name that found no room: every call passes and is counted.
+    pub(super) unguarded: bool,
     pub(super) shared: Arc<Shared>,
 }
 
@@ -77,11 +81,49 @@ impl BreakerInner {
             histogram: shared.measured.then(Box::default),
             guarded: Mutex::new(Guarded { state, rng: Rng::new(seed) }),
             cut_short: AtomicU64::new(0),
+            tables: AtomicUsize::new(0),
+            unguarded: false,
             news: Notify::new(),
             shared,
         };
         inner.publish(&inner.lock_all().state, inner.shared.clock.now());
         inner
+    }
+
+    /// What stands for a name that found no room among those made on first use: it keeps no state, so there may be several for
+    /// one name. The timeout of `policy` holds.
+    pub(crate) fn unguarded(name: ServiceName, policy: &Policy, shared: Arc<Shared>) -> Self {
+        let policy = Policy { mode: Mode::ForceClosed, timeout: policy.timeout, ..Policy::default() };
+        Self { unguarded: true, ..Self::new(name, Arc::new(policy), shared) }
+    }
+
+    /// The number of tables that hold it.
+    pub(crate) fn tables(&self) -> usize {
+        self.tables.load(Ordering::Relaxed)
+    }
+
+    /// One more table holds it.
+    pub(crate) fn in_another_table(&self) {
+        self.tables.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Goes on from so many failures in a row, which were counted before it was forgotten.
+    pub(crate) fn remember_failures(&self, failures: u32) {
+        if failures > 0 {
+            self.operate(|state, _, _| {
+                state.machine.remember_failures(failures);
+                (None, None)
+            });
+        }
+    }
+
+    /// Closed, with nothing remembered and no override.
+    pub(crate) fn start_afresh(&self) {
+        self.operate(|state, now, _| {
+            let _ = state.release(None, now);
+            state.last_failure = None;
+            (state.reset(now), None)
+        });
     }
 
     pub(crate) fn policy(&self) -> Arc<Policy> {

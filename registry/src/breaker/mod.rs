@@ -8,7 +8,7 @@ mod handle;
 pub(crate) mod histogram;
 pub(crate) mod inner;
 mod permit;
-mod reading;
+pub(crate) mod reading;
 mod settlement;
 pub(crate) mod shared;
 pub(crate) mod store_port;

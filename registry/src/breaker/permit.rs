@@ -60,6 +60,11 @@ impl Permit {
         self.end(error.judgement())
     }
 
+    /// Ends the call with this judgement.
+    pub(super) fn end_with(mut self, judgement: Judgement) {
+        self.end(judgement);
+    }
+
     /// Whether this call is a probe of a half-open breaker.
     #[must_use]
     pub fn is_probe(&self) -> bool {

@@ -12,27 +12,53 @@ use crate::{
     view::{BreakerView, CallCounts, LastFailure, OverrideView},
 };
 
+/// How gladly a breaker is forgotten, the most gladly first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Evictable {
+    /// Closed, without failures.
+    Healthy,
+    /// Closed, with failures.
+    Failing,
+    /// Open, and due for a probe that nobody has sent.
+    Due,
+}
+
 impl BreakerInner {
     #[cfg(feature = "prometheus")]
     pub(crate) fn histogram(&self) -> Option<&Histogram> {
         self.histogram.as_deref()
     }
 
-    /// Calls that came in, admitted or not: whether the breaker is in use.
-    pub(crate) fn arrivals(&self) -> u64 {
-        let refused: u64 = self.refused.iter().map(|r| r.load(Ordering::Relaxed)).sum();
-        self.counters.sum(Counter::Admitted) + self.counters.sum(Counter::RejectedOpen) + refused
+    /// Calls admitted and not ended.
+    pub(crate) fn in_flight(&self) -> u64 {
+        self.counters.in_flight()
     }
 
-    /// Closed, without an override, and without a call in flight: the table may forget it.
-    pub(crate) fn is_forgettable(&self) -> bool {
+    /// The state that callers feel.
+    pub(crate) fn state(&self) -> State {
+        let (guarded, now) = self.lock_all_now();
+        guarded.state.state(now)
+    }
+
+    /// Failures in a row.
+    pub(crate) fn failures(&self) -> u32 {
+        self.lock().machine.consecutive_failures()
+    }
+
+    /// Whether the table may forget it, and how gladly. `None` while it is open and not due, while a call is in flight, and
+    /// while an operator overrules it.
+    pub(crate) fn evictable(&self) -> Option<Evictable> {
         let (guarded, now) = self.lock_all_now();
         let state = &guarded.state;
-        self.counters.in_flight() == 0
-            && state.overrides.is_idle(now)
-            && state.policy.mode == Mode::Enforce
-            && state.machine.is_closed()
-            && state.machine.state(now) == State::Closed
+        if self.counters.in_flight() > 0 || !state.overrides.is_idle(now) || state.machine.is_probing() {
+            return None;
+        }
+        match state.machine.state(now) {
+            State::Closed if state.machine.consecutive_failures() == 0 => Some(Evictable::Healthy),
+            State::Closed => Some(Evictable::Failing),
+            State::HalfOpen => Some(Evictable::Due),
+            State::Open => None,
+        }
     }
 
     pub(crate) fn view(&self) -> BreakerView {

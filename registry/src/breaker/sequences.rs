@@ -33,7 +33,7 @@ fn policy() -> impl Strategy<Value = String> {
             format!("reset_growth: {{ factor: {factor}, max: {}ms }}", (reset + more) * 100),
             format!(
                 "half_open: {{ permits: {permits}, max_wait: {}ms{} }}",
-                max_wait * 100,
+                max_wait.max(timeout.unwrap_or(0)) * 100,
                 rate.map_or(String::new(), |rate| format!(", failure_rate: {rate}%"))
             ),
             "throttle_max: 3s".to_owned(),

@@ -2,14 +2,18 @@
 //!
 //! Configured breakers are in a table that a reload replaces as a whole when it changes the set of names. A look-up takes no
 //! lock and counts no reference: it is a hash, a probe and a comparison. Breakers made on first use, such as `vies:DE`, are in
-//! a map behind a lock. The map is bounded: beyond the limit the table forgets the closed breakers that were idle longest,
-//! and never one that is open, half-open, overridden or in use.
+//! a map behind a lock. The map is bounded; beyond the limit the table forgets breakers in the order of [`Evictable`]. If it can
+//! forget none, the new name gets no breaker: its calls pass unguarded, and are counted.
+//!
+//! A name never has two breakers. A breaker is forgotten only while no call is in flight and no handle is held. A breaker that
+//! was configured once is kept as long as the registry, because a call may still borrow it; the name finds it again.
 
 use std::{
-    collections::BTreeMap,
+    borrow::Cow,
+    collections::{BTreeMap, VecDeque},
     hash::BuildHasher,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError, RwLock,
+        Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak,
         atomic::{AtomicU64, Ordering},
     },
 };
@@ -17,7 +21,8 @@ use std::{
 use hashbrown::{DefaultHashBuilder, HashTable};
 
 use crate::{
-    breaker::{inner::BreakerInner, shared::Shared},
+    breaker::{inner::BreakerInner, reading::Evictable, shared::Shared},
+    hash::{BASIS, fnv},
     outcome::ServiceName,
     policy::{ConfigDiff, Policy, config::BreakersConfig},
 };
@@ -29,20 +34,87 @@ pub(crate) struct BreakerTable {
     /// One table for each set of configured names so far; the last one is in force. Earlier ones stay for readers that still
     /// use them, so this grows only by reloads that add or remove names.
     configured: boxcar::Vec<HashTable<Arc<BreakerInner>>>,
-    dynamic: RwLock<BTreeMap<ServiceName, Dynamic>>,
+    dynamic: RwLock<Dynamics>,
     /// The configuration in force. Its mutex serialises everything that changes the set of names.
     config: Mutex<BreakersConfig>,
-    /// Counts the rounds of evictions.
-    round: AtomicU64,
+    /// Counts the names made on first use: the time by which they are idle.
+    era: AtomicU64,
+    /// Every breaker that is or was configured. Tables keep them, so that each can be found again.
+    once_configured: Mutex<BTreeMap<ServiceName, Weak<BreakerInner>>>,
+}
+
+/// The names made on first use.
+#[derive(Default)]
+struct Dynamics {
+    known: BTreeMap<ServiceName, Dynamic>,
+    /// Failures in a row of breakers that were forgotten while they had some: a name that comes back goes on from there. The
+    /// oldest are dropped.
+    failing: VecDeque<(ServiceName, u32)>,
+}
+
+impl Dynamics {
+    /// So many forgotten names are remembered for each that there may be.
+    const REMEMBERED: usize = 4;
+
+    fn forget(&mut self, name: &ServiceName, cap: usize) {
+        let Some(dynamic) = self.known.remove(name) else { return };
+        let failures = dynamic.inner.failures();
+        if failures > 0 {
+            self.failing.push_back((name.clone(), failures));
+            while self.failing.len() > cap.saturating_mul(Self::REMEMBERED) {
+                self.failing.pop_front();
+            }
+        }
+    }
+
+    fn remembered(&mut self, name: &str) -> u32 {
+        let at = self.failing.iter().position(|(failing, _)| failing == name);
+        at.and_then(|at| self.failing.remove(at)).map_or(0, |(_, failures)| failures)
+    }
+}
+
+/// The longest name, in bytes. A longer one, or one with control characters, ends in a hash.
+const LONGEST_NAME: usize = 200;
+
+/// The name under which `service` is known: metrics, logs and records carry it.
+fn canonical(service: &str) -> Cow<'_, str> {
+    let control = |c: char| c.is_control();
+    if service.len() <= LONGEST_NAME && !service.contains(control) {
+        return Cow::Borrowed(service);
+    }
+    let mut end = service.len().min(LONGEST_NAME - 33);
+    while !service.is_char_boundary(end) {
+        end -= 1;
+    }
+    let hash = |seed| fnv(seed, service.as_bytes());
+    let readable = service[..end].replace(control, "?");
+    Cow::Owned(format!("{readable}#{:016x}{:016x}", hash(BASIS), hash(!BASIS)))
 }
 
 /// A breaker without an entry of its own.
 struct Dynamic {
     inner: Arc<BreakerInner>,
-    /// Calls that had come in at the last round.
-    arrivals: u64,
-    /// The last round with new calls.
-    active: u64,
+    /// The era in which it was looked up last.
+    used: AtomicU64,
+}
+
+impl Dynamic {
+    fn new(inner: Arc<BreakerInner>, era: u64) -> Self {
+        Self { inner, used: AtomicU64::new(era) }
+    }
+
+    fn look_up(&self, era: &AtomicU64) -> Arc<BreakerInner> {
+        let era = era.load(Ordering::Relaxed);
+        if self.used.load(Ordering::Relaxed) != era {
+            self.used.store(era, Ordering::Relaxed);
+        }
+        self.inner.clone()
+    }
+
+    /// Someone holds a handle, or a call that has not ended.
+    fn is_held(&self) -> bool {
+        Arc::strong_count(&self.inner) > 1 + self.inner.tables()
+    }
 }
 
 impl BreakerTable {
@@ -54,7 +126,8 @@ impl BreakerTable {
             configured: boxcar::Vec::new(),
             dynamic: RwLock::default(),
             config: Mutex::default(),
-            round: AtomicU64::new(0),
+            era: AtomicU64::new(0),
+            once_configured: Mutex::default(),
         };
         table.push_table(&config, |_| None);
         *table.config() = config;
@@ -79,7 +152,7 @@ impl BreakerTable {
             return Some(inner.clone());
         }
         let dynamic = self.dynamic.read().unwrap_or_else(PoisonError::into_inner);
-        dynamic.get(service).map(|known| known.inner.clone())
+        dynamic.known.get(&*canonical(service)).map(|known| known.inner.clone())
     }
 
     pub(crate) fn policy_of(&self, service: &str) -> Arc<Policy> {
@@ -109,29 +182,36 @@ impl BreakerTable {
 
     /// The breaker of a name without an entry of its own.
     pub(crate) fn dynamic(&self, service: &str) -> Arc<BreakerInner> {
-        let known = self.dynamic.read().unwrap_or_else(PoisonError::into_inner);
-        if let Some(dynamic) = known.get(service) {
-            return dynamic.inner.clone();
+        let service = &*canonical(service);
+        let dynamic = self.dynamic.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = dynamic.known.get(service) {
+            return known.look_up(&self.era);
         }
-        drop(known);
+        drop(dynamic);
         let config = self.config();
         // Someone may have made or configured it while we waited.
         if let Some(inner) = self.find_configured(service) {
             return inner.clone();
         }
         let mut dynamic = self.dynamic.write().unwrap_or_else(PoisonError::into_inner);
-        if let Some(dynamic) = dynamic.get(service) {
-            return dynamic.inner.clone();
+        if let Some(known) = dynamic.known.get(service) {
+            return known.look_up(&self.era);
         }
-        let inner = self.new_inner(service, &config);
-        if dynamic.len() >= config.max_dynamic {
-            self.evict(&mut dynamic, config.max_dynamic);
+        let era = self.era.fetch_add(1, Ordering::Relaxed) + 1;
+        let room = config.max_dynamic.saturating_sub(1);
+        if dynamic.known.len() > room {
+            evict(&mut dynamic, room, config.max_dynamic);
         }
-        // If all are busy or broken, this one is not remembered: it lives as long as its handles.
-        if dynamic.len() < config.max_dynamic {
-            let active = self.round.load(Ordering::Relaxed);
-            dynamic.insert(inner.name.clone(), Dynamic { inner: inner.clone(), arrivals: 0, active });
+        if dynamic.known.len() > room {
+            // All are busy, broken or forced.
+            return Arc::new(BreakerInner::unguarded(service.into(), &config.policy(service), self.shared.clone()));
         }
+        let inner = self.once_configured(service).unwrap_or_else(|| {
+            let inner = self.new_inner(service, &config);
+            inner.remember_failures(dynamic.remembered(service));
+            inner
+        });
+        dynamic.known.insert(inner.name.clone(), Dynamic::new(inner.clone(), era));
         inner
     }
 
@@ -139,29 +219,15 @@ impl BreakerTable {
         Arc::new(BreakerInner::new(service.into(), config.policy(service), self.shared.clone()))
     }
 
-    /// Makes room for an eighth of the cap, at least one: forgets the closed breakers that have been idle longest.
-    fn evict(&self, dynamic: &mut BTreeMap<ServiceName, Dynamic>, cap: usize) {
-        let round = self.round.fetch_add(1, Ordering::Relaxed) + 1;
-        let mut idle = Vec::new();
-        for (name, known) in dynamic.iter_mut() {
-            let arrivals = known.inner.arrivals();
-            if arrivals != known.arrivals {
-                (known.arrivals, known.active) = (arrivals, round);
-            }
-            // A holder of a handle would go on with a breaker that no other caller finds.
-            if Arc::strong_count(&known.inner) == 1 && known.inner.is_forgettable() {
-                idle.push((known.active, name.clone()));
-            }
-        }
-        idle.sort_unstable();
-        for (_, name) in idle.into_iter().take((cap / 8).max(1)) {
-            dynamic.remove(&name);
-        }
+    /// The breaker that a name had when it was configured.
+    fn once_configured(&self, service: &str) -> Option<Arc<BreakerInner>> {
+        self.once_configured.lock().unwrap_or_else(PoisonError::into_inner).get(service)?.upgrade()
     }
 
-    /// Goes by `new` from now on.
-    pub(crate) fn apply(&self, new: BreakersConfig) -> ConfigDiff {
+    /// Goes by what `change` makes of the configuration from now on.
+    pub(crate) fn apply(&self, change: impl FnOnce(&BreakersConfig) -> BreakersConfig) -> ConfigDiff {
         let mut config = self.config();
+        let new = change(&config);
         let diff = ConfigDiff::between(&config, &new);
         let breakers = self.breakers();
         for (name, inner) in &breakers {
@@ -170,26 +236,50 @@ impl BreakerTable {
         if !(diff.added.is_empty() && diff.removed.is_empty()) {
             self.rename(&breakers, &new);
         }
+        drop(breakers); // or they would count as held
         *config = new;
+        let cap = config.max_dynamic;
+        evict(&mut self.dynamic.write().unwrap_or_else(PoisonError::into_inner), cap, cap);
         diff
+    }
+
+    /// Forgets the breaker of a name without an entry of its own. False if there is none, or if it is in use.
+    pub(crate) fn forget(&self, service: &str) -> bool {
+        let _names = self.config();
+        let mut dynamic = self.dynamic.write().unwrap_or_else(PoisonError::into_inner);
+        let service = &*canonical(service);
+        let Some(known) = dynamic.known.get(service) else { return false };
+        if known.is_held() || known.inner.in_flight() > 0 {
+            return false;
+        }
+        known.inner.start_afresh(); // it may be found again
+        dynamic.known.remove(service);
+        true
     }
 
     /// Moves breakers between the two kinds, so that the configured ones are those of `config`. A reader finds each in at least
     /// one place at any moment.
     fn rename(&self, breakers: &BTreeMap<ServiceName, Arc<BreakerInner>>, config: &BreakersConfig) {
         let mut dynamic = self.dynamic.write().unwrap_or_else(PoisonError::into_inner);
-        let active = self.round.load(Ordering::Relaxed);
+        let era = self.era.load(Ordering::Relaxed);
         for (name, inner) in breakers.iter().filter(|(name, _)| !config.services.contains_key(name.as_str())) {
-            dynamic.entry(name.clone()).or_insert_with(|| Dynamic { inner: inner.clone(), arrivals: 0, active });
+            dynamic.known.entry(name.clone()).or_insert_with(|| Dynamic::new(inner.clone(), era));
         }
-        self.push_table(config, |name| breakers.get(name).cloned());
-        dynamic.retain(|name, _| !config.services.contains_key(name.as_str()));
+        self.push_table(config, |name| {
+            let known = breakers.get(name).cloned();
+            known.or_else(|| self.once_configured(name)).inspect(|inner| _ = inner.reconfigure(&config.policy(name)))
+        });
+        dynamic.known.retain(|name, _| !config.services.contains_key(name.as_str()));
     }
 
     fn push_table(&self, config: &BreakersConfig, known: impl Fn(&str) -> Option<Arc<BreakerInner>>) {
         let mut table = HashTable::with_capacity(config.services.len());
         for name in config.services.keys() {
             let inner = known(name).unwrap_or_else(|| self.new_inner(name, config));
+            inner.in_another_table();
+            let mut once_configured = self.once_configured.lock().unwrap_or_else(PoisonError::into_inner);
+            once_configured.insert(inner.name.clone(), Arc::downgrade(&inner));
+            drop(once_configured);
             table.insert_unique(self.hasher.hash_one(name.as_str()), inner, |inner| {
                 self.hasher.hash_one(inner.name.as_str())
             });
@@ -202,6 +292,43 @@ impl BreakerTable {
         // First the lock, under which names change sides, then the table: so a name on its way is found on one of them.
         let dynamic = self.dynamic.read().unwrap_or_else(PoisonError::into_inner);
         let configured = self.table().iter().map(|inner| (inner.name.clone(), inner.clone()));
-        dynamic.iter().map(|(name, known)| (name.clone(), known.inner.clone())).chain(configured).collect()
+        let dynamic = dynamic.known.iter().map(|(name, known)| (name.clone(), known.inner.clone()));
+        dynamic.chain(configured).collect()
+    }
+}
+
+/// Forgets breakers until there are at most `room`: those that can go, in the order of [`Evictable`], the longest idle first. Of
+/// the healthy ones an eighth of `cap` more, so that not every new name has to look for room.
+fn evict(dynamic: &mut Dynamics, room: usize, cap: usize) {
+    let Some(excess) = dynamic.known.len().checked_sub(room).filter(|excess| *excess > 0) else { return };
+    let mut candidates: Vec<_> = dynamic
+        .known
+        .iter()
+        .filter(|(_, known)| !known.is_held())
+        .filter_map(|(name, known)| Some((known.inner.evictable()?, known.used.load(Ordering::Relaxed), name.clone())))
+        .collect();
+    candidates.sort_unstable();
+    for (at, (evictable, _, name)) in candidates.into_iter().enumerate() {
+        if at < excess || evictable == Evictable::Healthy && at < excess + cap / 8 {
+            dynamic.forget(&name, cap);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_short_and_clean_or_ends_in_a_hash() {
+        for fit in ["vies:DE", "", &"x".repeat(200)] {
+            assert_eq!(canonical(fit), fit);
+        }
+        let long = canonical(&"vies:ä".repeat(100_000)).into_owned();
+        assert!(long.len() <= LONGEST_NAME && long.starts_with("vies:ävies:"), "{long}");
+        assert_ne!(long, canonical(&"vies:ä".repeat(100_001)));
+        let dirty = canonical("vies:\nDE").into_owned();
+        assert!(dirty.starts_with("vies:?DE#"), "{dirty}");
+        assert_ne!(dirty, canonical("vies:\tDE"));
     }
 }

@@ -89,27 +89,20 @@ fn holds(record: &Snapshot, clock: StoreClock, now: Tick) -> Vec<ActiveOverride>
 }
 
 /// Enters a record from before this process. True if the breaker is open or overruled because of it.
-pub(super) fn restore(
-    inner: &BreakerInner,
-    record: &Snapshot,
-    text: &str,
-    same_policy: bool,
-    clock: StoreClock,
-) -> bool {
+pub(super) fn restore(inner: &BreakerInner, record: &Snapshot, text: &str, clock: StoreClock) -> bool {
     let mut restored = false;
     inner.operate(|state, now, _| {
         let adopted = adopt_overrides(state, record, clock, now);
         let mut state_change = None;
-        if same_policy && record.is_open() {
+        // Whatever policy wrote it: the rest of its time is clamped to what the present one allows.
+        if record.is_open() {
             let deadline = now.after(record.remaining(clock.stamp(now), &state.policy));
             state_change = state.adopt_open(deadline, record.openings, Cause::Restored, now);
             restored = true;
         }
         if let Some(fleet_view) = &mut state.fleet_view {
             fleet_view.orders.clear();
-            // An opening under another policy does not count here, and the next record replaces it.
-            let open = same_policy && record.is_open();
-            fleet_view.known = Known { open, ..known(record, &text.into()) };
+            fleet_view.known = known(record, &text.into());
         }
         let Some((event, overruled)) = adopted else { return (state_change, None) };
         restored = true;

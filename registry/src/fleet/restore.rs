@@ -54,15 +54,17 @@ impl SyncTask {
     }
 
     fn restore_one(&self, record: &Snapshot, text: &str, clock: StoreClock) -> bool {
-        let same_policy = record.policy == fingerprint(&self.breakers.policy_of(&record.service));
-        if record.is_open() && !same_policy {
+        if record.is_open() && record.policy != fingerprint(&self.breakers.policy_of(&record.service)) {
             let service = record.service.as_str();
-            tracing::warn!(service, "a breaker's record was made under another policy: it starts closed");
+            tracing::info!(
+                service,
+                "a breaker's record was made under another policy: it stays open as long as this one allows"
+            );
         }
         if record.is_blank() && self.breakers.existing(&record.service).is_none() {
             return false;
         }
-        record_codec::restore(&self.breakers.inner(&record.service), record, text, same_policy, clock)
+        record_codec::restore(&self.breakers.inner(&record.service), record, text, clock)
     }
 
     /// Logs a configuration that shares breakers with a store that cannot, or the other way round.

@@ -9,6 +9,7 @@
 #![doc = "| `circuit_breaker_rejections_total` | counter | `reason` | rejections: open, half_open_busy, bulkhead_full, rate_limited, budget_exhausted |"]
 #![doc = "| `circuit_breaker_transitions_total` | counter | `to` | changes of state: closed, open, half_open |"]
 #![doc = "| `circuit_breaker_late_results_total` | counter | | verdicts of an older generation |"]
+#![doc = "| `circuit_breaker_cut_short_total` | counter | | calls cut short by their caller's own deadline; also counted as neutral |"]
 #![doc = "| `circuit_breaker_timeouts_total` | counter | | calls given up after the policy's timeout; also counted as failures |"]
 #![doc = "| `circuit_breaker_consecutive_failures` | gauge | | failures since the last success |"]
 #![doc = "| `circuit_breaker_failure_rate` | gauge | | share of failed calls in the window, 0 to 1 |"]
@@ -22,6 +23,7 @@
 #![doc = "| `circuit_breaker_config_last_reload_success` | gauge | | 1 if the last reload was applied, 0 if it was refused; absent before the first reload |"]
 #![doc = "| `circuit_breaker_config_last_reload_timestamp_seconds` | gauge | | Unix time of the last reload in seconds; absent before the first reload |"]
 #![doc = "| `circuit_breaker_store_errors_total` | counter | `store`, `op` | failures of the store, by what it was asked to do: load, save, lease, limit, sync, publish, subscribe |"]
+#![doc = "| `circuit_breaker_unguarded_calls_total` | counter | | calls that no breaker guards: more names are in use than `names.max_dynamic` allows, and none can be forgotten |"]
 #![doc = "| `circuit_breaker_events_dropped_total` | counter | | events that observers were too slow for |"]
 
 use std::{collections::HashMap, time::SystemTime};
@@ -136,6 +138,8 @@ const LAST_RELOAD: (&str, &str) =
 const LAST_RELOAD_TIME: (&str, &str) =
     ("circuit_breaker_config_last_reload_timestamp_seconds", "Unix time of the last reload.");
 const STORE_ERRORS: (&str, &str) = ("circuit_breaker_store_errors_total", "Failures of the store by operation.");
+const UNGUARDED: (&str, &str) =
+    ("circuit_breaker_unguarded_calls_total", "Calls without a breaker: too many names were made on first use.");
 const DROPPED: (&str, &str) = ("circuit_breaker_events_dropped_total", "Events that observers were too slow for.");
 
 /// Exposes `breakers` in `metrics`, from now on and for as long as both exist.
@@ -149,6 +153,7 @@ pub fn register(breakers: &CircuitRegistry, metrics: &Registry) -> prometheus::R
         LAST_RELOAD,
         LAST_RELOAD_TIME,
         STORE_ERRORS,
+        UNGUARDED,
         DROPPED,
     ]);
     let descs = named
@@ -199,6 +204,8 @@ impl Collector for BreakerCollector {
                 .map(|(op, count)| sample(MetricType::COUNTER, &[pair("op", op), pair("store", store)], count as f64));
             families.push(family(STORE_ERRORS.0, STORE_ERRORS.1, MetricType::COUNTER, errors.collect()));
         }
+        let unguarded = sample(MetricType::COUNTER, &[], self.breakers.unguarded_calls() as f64);
+        families.push(family(UNGUARDED.0, UNGUARDED.1, MetricType::COUNTER, vec![unguarded]));
         let dropped = sample(MetricType::COUNTER, &[], self.breakers.events_dropped() as f64);
         families.push(family(DROPPED.0, DROPPED.1, MetricType::COUNTER, vec![dropped]));
         families.retain(|family| !family.get_metric().is_empty());

@@ -14,12 +14,18 @@ pub struct ConfigDiff {
     pub removed: Vec<String>,
     /// The defaults are others now.
     pub defaults_changed: bool,
+    /// The number of names made on first use is bounded otherwise now.
+    pub max_dynamic_changed: bool,
 }
 
 impl ConfigDiff {
     /// What changes from `old` to `new`.
     pub(crate) fn between(old: &BreakersConfig, new: &BreakersConfig) -> Self {
-        let mut diff = Self { defaults_changed: old.defaults != new.defaults, ..Self::default() };
+        let mut diff = Self {
+            defaults_changed: old.defaults != new.defaults,
+            max_dynamic_changed: old.max_dynamic != new.max_dynamic,
+            ..Self::default()
+        };
         for (name, policy) in &new.services {
             match old.services.get(name) {
                 None => diff.added.push(name.clone()),
@@ -34,6 +40,10 @@ impl ConfigDiff {
     /// Nothing changed.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
-        self.added.is_empty() && self.changed.is_empty() && self.removed.is_empty() && !self.defaults_changed
+        self.added.is_empty()
+            && self.changed.is_empty()
+            && self.removed.is_empty()
+            && !self.defaults_changed
+            && !self.max_dynamic_changed
     }
 }

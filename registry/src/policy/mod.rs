@@ -1,14 +1,17 @@
 //! A breaker's policy as a validated value: whatever exists of this type makes sense, and two of them compare, so that a
 //! reload is a comparison.
 //!
-//! Policies are made by [`BreakersConfig`](crate::BreakersConfig) from `breakers.yaml`. Rates are exact integers
+//! Policies are made by [`BreakersConfig`](crate::BreakersConfig) from `breakers.yaml`, or by a [`PolicyBuilder`] in code. Rates are exact integers
 //! (parts per million) and never floats: "50 % of 10" is 5 on every machine.
 
+mod builder;
 pub(crate) mod config;
+mod contradiction;
 mod diff;
 #[cfg(feature = "reload")]
 pub mod reload;
 
+pub use builder::{PolicyBuilder, PolicyError};
 pub use diff::ConfigDiff;
 
 use std::{collections::BTreeMap, num::NonZeroU32, time::Duration};
@@ -100,7 +103,7 @@ pub struct SlowPolicy {
     pub rate: Rate,
 }
 
-/// What opens a closed breaker. With both conditions, whichever trips first.
+/// What opens a closed breaker: at least one of the two, and with both, whichever trips first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TripPolicy {
@@ -213,6 +216,16 @@ pub struct RetryPolicy {
     pub budget: Option<Rate>,
 }
 
+impl RetryPolicy {
+    /// What a `retry` that says nothing means.
+    pub(crate) const USUAL: Self = Self {
+        max_attempts: NonZeroU32::new(3).expect("not zero"),
+        base: Duration::from_millis(100),
+        cap: Duration::from_secs(2),
+        budget: None,
+    };
+}
+
 /// What a guarded activity does while its breaker is open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
@@ -315,6 +328,13 @@ pub struct Policy {
     pub activities: Vec<String>,
     /// Whether processes share its state.
     pub fleet: FleetPolicy,
+}
+
+impl Policy {
+    /// Builds a policy in code.
+    pub fn builder() -> PolicyBuilder {
+        PolicyBuilder::default()
+    }
 }
 
 impl Default for Policy {

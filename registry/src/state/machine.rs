@@ -418,6 +418,11 @@ impl Machine {
         }
     }
 
+    /// Goes on from so many failures in a row.
+    pub(crate) fn remember_failures(&mut self, failures: u32) {
+        self.consecutive = failures;
+    }
+
     /// Back to closed with nothing remembered.
     pub(crate) fn reset(&mut self, now: Tick) -> Option<Step> {
         let from = self.state(now);

@@ -130,7 +130,7 @@ async fn a_bulkhead_counts_calls_of_before_it() {
 fn a_runtime_without_timers_keeps_timeouts_by_polling() {
     let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
     let case =
-        Case::of("services: { s: { fail_max: 1, timeout: 20ms, bulkhead: { max_concurrent: 1, max_wait: 1s } } }");
+        Case::of("services: { s: { fail_max: 1, timeout: 20ms, bulkhead: { max_concurrent: 1, max_wait: 20ms } } }");
     runtime.block_on(async {
         let work = async {
             loop {

@@ -42,7 +42,9 @@ async fn a_service_that_comes_and_goes_keeps_its_state() {
 #[tokio::test(start_paused = true)]
 async fn evidence_outlives_a_change_of_the_windows_size() {
     let window = |calls: u32| {
-        format!("services: {{ s: {{ window: {{ calls: {calls}, minimum_calls: 10, failure_rate: 50% }} }} }}")
+        format!(
+            "services: {{ s: {{ fail_max: off, window: {{ calls: {calls}, minimum_calls: 10, failure_rate: 50% }} }} }}"
+        )
     };
     let case = Case::of(&window(20));
     (0..9).for_each(|_| case.fail());

@@ -63,7 +63,7 @@ async fn three_hung_calls_open_when_their_timeout_is_over() {
 
 #[tokio::test(start_paused = true)]
 async fn a_count_window_slides() {
-    let case = Case::of("services: { s: { window: { calls: 10, failure_rate: 50% } } }");
+    let case = Case::of("services: { s: { fail_max: off, window: { calls: 10, failure_rate: 50% } } }");
     (0..1000).for_each(|_| case.succeed());
     (0..4).for_each(|_| case.fail());
     assert_eq!(case.state(), State::Closed);
@@ -73,7 +73,8 @@ async fn a_count_window_slides() {
 
 #[tokio::test(start_paused = true)]
 async fn the_minimum_is_enough_however_large_the_window() {
-    let case = Case::of("services: { s: { window: { calls: 100, minimum_calls: 5, failure_rate: 50% } } }");
+    let case =
+        Case::of("services: { s: { fail_max: off, window: { calls: 100, minimum_calls: 5, failure_rate: 50% } } }");
     (0..4).for_each(|_| case.fail());
     assert_eq!(case.state(), State::Closed);
     case.fail();
@@ -84,7 +85,7 @@ async fn the_minimum_is_enough_however_large_the_window() {
 async fn one_good_probe_closes_whatever_the_windows_minimum() {
     let case = Case::of(
         "services: { s: { reset_timeout: 60s, half_open: { permits: 1 },
-                          window: { calls: 100, minimum_calls: 50, failure_rate: 50% } } }",
+                          fail_max: off, window: { calls: 100, minimum_calls: 50, failure_rate: 50% } } }",
     );
     (0..50).for_each(|_| case.fail());
     assert_eq!(case.state(), State::Open);
@@ -147,7 +148,7 @@ async fn a_cancellation_while_the_runtime_ends_is_neutral() {
 async fn calls_as_slow_as_the_threshold_open_by_their_share() {
     for other in ["", ", timeout: 1m", ", bulkhead: { max_concurrent: 9 }"] {
         let case = Case::of(&format!(
-            "services: {{ s: {{ window: {{ calls: 4, minimum_calls: 4, slow_call: 2s, slow_rate: 50% }}{other} }} }}"
+            "services: {{ s: {{ fail_max: off, window: {{ calls: 4, minimum_calls: 4, slow_call: 2s, slow_rate: 50% }}{other} }} }}"
         ));
         for millis in [1999, 2000, 0] {
             let call = case.s.call(async {
@@ -168,7 +169,7 @@ async fn calls_as_slow_as_the_threshold_open_by_their_share() {
 #[tokio::test(start_paused = true)]
 async fn a_slow_probe_does_not_close() {
     let case = Case::of(
-        "services: { s: { reset_timeout: 60s, window: { calls: 4, minimum_calls: 1, slow_call: 2s, slow_rate: 100% } } }",
+        "services: { s: { reset_timeout: 60s, fail_max: off, window: { calls: 4, minimum_calls: 1, slow_call: 2s, slow_rate: 100% } } }",
     );
     let slow = case.start();
     case.at(2.0).await;

@@ -12,6 +12,7 @@ mod generations;
 mod memory;
 #[cfg(feature = "prometheus")]
 mod metrics;
+mod names;
 mod permits;
 mod time;
 

@@ -82,7 +82,8 @@ async fn an_opening_ends_by_time_alone_without_any_traffic() {
 
 #[tokio::test(start_paused = true)]
 async fn a_window_by_time_forgets_by_time_alone() {
-    let case = Case::of("services: { s: { window: { time: 60s, minimum_calls: 4, failure_rate: 50% } } }");
+    let case =
+        Case::of("services: { s: { fail_max: off, window: { time: 60s, minimum_calls: 4, failure_rate: 50% } } }");
     (0..3).for_each(|_| case.fail());
     case.at(61.0).await;
     assert_eq!(case.s.view().window_calls, Some(0));

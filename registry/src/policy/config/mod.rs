@@ -15,8 +15,9 @@
 //! assert_eq!(error.place().unwrap().line, 2);
 //! ```
 //!
-//! A service takes each key it does not have from `defaults`, blocks as a whole. What trips a breaker is one unit: an entry that
-//! has `fail_max` or `window` inherits neither.
+//! A service takes each key it does not have from `defaults`, blocks as a whole. `fail_max` and `window` hold side by side, and
+//! whichever trips first opens the breaker: an entry with a `window` keeps the `fail_max` of the defaults, which is 5 unless they
+//! say so. `off` switches either off. An entry that nothing opens is an error, and so are two keys that contradict each other.
 
 mod error;
 mod read;
@@ -142,6 +143,23 @@ impl BreakersConfig {
     #[must_use]
     pub fn shares_state(&self) -> bool {
         self.services.values().chain([&self.defaults]).any(|policy| policy.fleet != FleetPolicy::Off)
+    }
+
+    /// The same, with `policy` for `service`. Activities that it guards are no longer guarded by others.
+    pub(crate) fn with(mut self, service: &str, policy: Policy) -> Self {
+        self = self.without(service);
+        for activity in &policy.activities {
+            self.guards.insert(activity.clone(), service.to_owned());
+        }
+        self.services.insert(service.to_owned(), Arc::new(policy));
+        self
+    }
+
+    /// The same, without an entry for `service`.
+    pub(crate) fn without(mut self, service: &str) -> Self {
+        self.services.remove(service);
+        self.guards.retain(|_, guard| guard != service);
+        self
     }
 
     /// The service whose breaker guards activities of this type, if one does.

@@ -92,6 +92,11 @@ impl<'a> Block<'a> {
         })
     }
 
+    /// The value of `key`.
+    pub(crate) fn node(&self, key: &str) -> Option<&'a Node> {
+        self.entries.iter().find(|(k, _)| k.name == key).map(|(_, node)| node)
+    }
+
     /// What `key` is, read by `read`; `None` if it is not there.
     pub(crate) fn get<T>(
         &self,
@@ -105,13 +110,35 @@ impl<'a> Block<'a> {
     }
 }
 
-fn join(path: &str, key: &str) -> String {
+pub(crate) fn join(path: &str, key: &str) -> String {
     if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
 }
 
 impl At<'_> {
     pub(crate) fn error(&self, message: impl AsRef<str>) -> ConfigError {
         ConfigError::new(self.node.place, self.key, message)
+    }
+
+    /// Where the value of `path`, keys with dots between them, stands below here.
+    pub(crate) fn place_of(&self, path: &str) -> Option<Place> {
+        let mut node = self.node;
+        for name in path.split('.') {
+            let Value::Map(entries) = &node.value else { return None };
+            node = entries.iter().find(|(key, _)| key.name == name).map(|(_, node)| node)?;
+        }
+        Some(node.place)
+    }
+
+    /// `None` if `off` stands here, and else what `read` makes of it.
+    pub(crate) fn unless_off<T>(
+        self,
+        read: impl FnOnce(Self) -> Result<T, ConfigError>,
+    ) -> Result<Option<T>, ConfigError> {
+        if matches!(&self.node.value, Value::Scalar(text) if text.trim() == "off") {
+            Ok(None)
+        } else {
+            read(self).map(Some)
+        }
     }
 
     /// A plain word or number, as text.

@@ -5,12 +5,14 @@ use std::{collections::BTreeMap, num::NonZeroU32, sync::Arc, time::Duration};
 use super::{
     BreakersConfig, MAX_DYNAMIC,
     error::{ConfigError, Place},
-    read::{At, Block, parse_duration},
+    read::{At, Block, join, parse_duration},
     tree::{Node, Value},
 };
 use crate::policy::{
-    BulkheadPolicy, FleetPolicy, HalfOpenPolicy, LimitScope, Mode, OnOpen, OpenTime, Policy, Rate, RateLimitPolicy,
-    RetryPolicy, SharePolicy, SlowPolicy, Span, StatusOverrides, StatusVerdict, TripPolicy, WindowPolicy,
+    BulkheadPolicy, FleetPolicy, LimitScope, Mode, OnOpen, Policy, RateLimitPolicy, RetryPolicy, SharePolicy,
+    SlowPolicy, Span, StatusOverrides, StatusVerdict, WindowPolicy,
+    builder::{Growth, HalfOpen, PolicyBuilder},
+    contradiction::contradiction,
 };
 
 const DOCUMENT: &[&str] = &["defaults", "services", "names", "fleet"];
@@ -51,9 +53,11 @@ const VERDICTS: &[(&str, StatusVerdict)] = &[
 /// Reads the whole document.
 pub(super) fn config(document: &Node) -> Result<BreakersConfig, ConfigError> {
     let block = Block::of(At { node: document, key: "" }, DOCUMENT)?;
-    let mut defaults = block.get("defaults", Entry::read)?.unwrap_or_default();
+    let mut defaults = block.get("defaults", entry)?.unwrap_or_default();
     defaults.fleet = defaults.fleet.or(block.get("fleet", fleet)?);
-    let policy = defaults.clone().build(document.place, "defaults")?;
+    let nothing = Node { value: Value::Null, place: document.place };
+    let node = block.node("defaults").unwrap_or(&nothing);
+    let policy = build(defaults.clone(), At { node, key: "defaults" }, node.place)?;
     let max_dynamic = block
         .get("names", |at| Block::of(at, &["max_dynamic"])?.get("max_dynamic", |at| at.count()))?
         .flatten()
@@ -66,7 +70,7 @@ pub(super) fn config(document: &Node) -> Result<BreakersConfig, ConfigError> {
                 return Err(ConfigError::new(entry.place, &entry.path, message));
             }
             let at = At { node: entry.node, key: &entry.path };
-            let policy = Entry::read(at)?.or(&defaults).build(entry.place, &entry.path)?;
+            let policy = build(self::entry(at)?.or(&defaults), at, entry.place)?;
             for activity in &policy.activities {
                 if let Some(other) = guards.insert(activity.clone(), entry.name.to_owned()) {
                     return Err(at.error(format!("activity `{activity}` is already guarded by `{other}`")));
@@ -91,133 +95,41 @@ fn unfit_name(name: &str) -> Option<&'static str> {
     }
 }
 
-/// What one entry says, before the defaults fill it up. A place is kept where two keys can contradict each other.
-#[derive(Debug, Clone, Default)]
-struct Entry {
-    trip: Option<TripPolicy>,
-    reset_timeout: Option<(Duration, Place)>,
-    growth: Option<Growth>,
-    half_open: Option<HalfOpen>,
-    timeout: Option<Duration>,
-    bulkhead: Option<BulkheadPolicy>,
-    rate_limit: Option<RateLimitPolicy>,
-    retry: Option<RetryPolicy>,
-    on_open: Option<OnOpen>,
-    mode: Option<Mode>,
-    throttle_max: Option<Duration>,
-    status: Option<StatusOverrides>,
-    cache_max_age: Option<Duration>,
-    activities: Option<Vec<String>>,
-    fleet: Option<FleetPolicy>,
+/// What one entry says, before the defaults fill it up.
+fn entry(at: At<'_>) -> Result<PolicyBuilder, ConfigError> {
+    let block = Block::of(at, POLICY)?;
+    Ok(PolicyBuilder {
+        fail_max: block.get("fail_max", |at| at.unless_off(|at| at.count()))?,
+        window: block.get("window", |at| at.unless_off(window))?,
+        reset_timeout: block.get("reset_timeout", |at| at.duration())?,
+        growth: block.get("reset_growth", growth)?,
+        half_open: block.get("half_open", half_open)?,
+        timeout: block.get("timeout", |at| at.duration())?,
+        bulkhead: block.get("bulkhead", bulkhead)?,
+        rate_limit: block.get("rate_limit", rate_limit)?,
+        retry: block.get("retry", retry)?,
+        on_open: block.get("on_open", on_open)?,
+        mode: block.get("mode", |at| at.word(MODES))?,
+        throttle_max: block.get("throttle_max", |at| at.duration())?,
+        status: block.get("status", status)?,
+        cache_max_age: block.get("cache", |at| {
+            let max_age = Block::of(at, &["max_age"])?.get("max_age", |at| at.duration())?;
+            required(at, "max_age", max_age)
+        })?,
+        activities: block.get("activities", |at| at.names())?,
+        fleet: block.get("fleet", fleet)?,
+        ..PolicyBuilder::default()
+    })
 }
 
-#[derive(Debug, Clone, Copy)]
-struct Growth {
-    factor_milli: u32,
-    max: Option<Duration>,
-    jitter: Rate,
-}
-
-#[derive(Debug, Clone, Copy)]
-struct HalfOpen {
-    permits: NonZeroU32,
-    failure_rate: Option<Rate>,
-    slow_rate: Option<Rate>,
-    max_wait: Option<Duration>,
-}
-
-impl Entry {
-    fn read(at: At<'_>) -> Result<Self, ConfigError> {
-        let block = Block::of(at, POLICY)?;
-        let fail_max = block.get("fail_max", |at| at.count())?;
-        let window = block.get("window", window)?;
-        Ok(Self {
-            trip: (fail_max.is_some() || window.is_some()).then_some(TripPolicy { fail_max, window }),
-            reset_timeout: block.get("reset_timeout", |at| Ok((at.duration()?, at.node.place)))?,
-            growth: block.get("reset_growth", growth)?,
-            half_open: block.get("half_open", half_open)?,
-            timeout: block.get("timeout", |at| at.duration())?,
-            bulkhead: block.get("bulkhead", bulkhead)?,
-            rate_limit: block.get("rate_limit", rate_limit)?,
-            retry: block.get("retry", retry)?,
-            on_open: block.get("on_open", on_open)?,
-            mode: block.get("mode", |at| at.word(MODES))?,
-            throttle_max: block.get("throttle_max", |at| at.duration())?,
-            status: block.get("status", status)?,
-            cache_max_age: block.get("cache", |at| {
-                let max_age = Block::of(at, &["max_age"])?.get("max_age", |at| at.duration())?;
-                required(at, "max_age", max_age)
-            })?,
-            activities: block.get("activities", |at| at.names())?,
-            fleet: block.get("fleet", fleet)?,
-        })
-    }
-
-    /// This entry, with what it does not say taken from `defaults`.
-    fn or(self, defaults: &Self) -> Self {
-        let d = defaults.clone();
-        Self {
-            trip: self.trip.or(d.trip),
-            reset_timeout: self.reset_timeout.or(d.reset_timeout),
-            growth: self.growth.or(d.growth),
-            half_open: self.half_open.or(d.half_open),
-            timeout: self.timeout.or(d.timeout),
-            bulkhead: self.bulkhead.or(d.bulkhead),
-            rate_limit: self.rate_limit.or(d.rate_limit),
-            retry: self.retry.or(d.retry),
-            on_open: self.on_open.or(d.on_open),
-            mode: self.mode.or(d.mode),
-            throttle_max: self.throttle_max.or(d.throttle_max),
-            status: self.status.or(d.status),
-            cache_max_age: self.cache_max_age.or(d.cache_max_age),
-            fleet: self.fleet.or(d.fleet),
-            activities: self.activities, // a guarded activity belongs to one breaker
-        }
-    }
-
-    fn build(self, place: Place, path: &str) -> Result<Policy, ConfigError> {
-        let base = Policy::default();
-        let reset_timeout = self.reset_timeout.map_or(base.open.reset_timeout, |(time, _)| time);
-        let growth =
-            self.growth.unwrap_or(Growth { factor_milli: base.open.factor_milli, max: None, jitter: base.open.jitter });
-        let roomy = base.open.max.max(reset_timeout.saturating_add(growth.jitter.of(reset_timeout)));
-        let max = growth.max.unwrap_or(roomy);
-        if max < reset_timeout {
-            let place = self.reset_timeout.map_or(place, |(_, place)| place);
-            let message = format!("{reset_timeout:?} is longer than reset_growth.max, {max:?}");
-            return Err(ConfigError::new(place, &format!("{path}.reset_timeout"), message));
-        }
-        let half_open = self.half_open.unwrap_or(HalfOpen {
-            permits: base.half_open.permits,
-            failure_rate: base.half_open.failure_rate,
-            slow_rate: None,
-            max_wait: None,
-        });
-        // A probe that is merely slow must not be given up for lost.
-        let patient =
-            base.half_open.max_wait.max(reset_timeout).max(self.timeout.unwrap_or_default().saturating_mul(2));
-        Ok(Policy {
-            trip: self.trip.unwrap_or(base.trip),
-            open: OpenTime { reset_timeout, factor_milli: growth.factor_milli, max, jitter: growth.jitter },
-            half_open: HalfOpenPolicy {
-                permits: half_open.permits,
-                failure_rate: half_open.failure_rate,
-                slow_rate: half_open.slow_rate,
-                max_wait: half_open.max_wait.unwrap_or(patient),
-            },
-            timeout: self.timeout,
-            bulkhead: self.bulkhead,
-            rate_limit: self.rate_limit,
-            retry: self.retry,
-            on_open: self.on_open.unwrap_or_default(),
-            mode: self.mode.unwrap_or_default(),
-            throttle_max: self.throttle_max.unwrap_or(base.throttle_max),
-            status: self.status.unwrap_or_default(),
-            cache_max_age: self.cache_max_age,
-            activities: self.activities.unwrap_or_default(),
-            fleet: self.fleet.unwrap_or_default(),
-        })
-    }
+/// The policy of an entry at `at`. A contradiction is reported where the entry says one of its two sides, or else at the name of
+/// the entry, which stands at `place`.
+fn build(builder: PolicyBuilder, at: At<'_>, place: Place) -> Result<Policy, ConfigError> {
+    let policy = builder.fill();
+    let Some((keys, message)) = contradiction(&policy) else { return Ok(policy) };
+    let own = keys.iter().find_map(|key| at.place_of(key).map(|place| (*key, place)));
+    let (key, place) = own.unwrap_or((keys[0], place));
+    Err(ConfigError::new(place, &join(at.key, key), message))
 }
 
 fn required<T>(at: At<'_>, key: &str, value: Option<T>) -> Result<T, ConfigError> {
@@ -226,7 +138,6 @@ fn required<T>(at: At<'_>, key: &str, value: Option<T>) -> Result<T, ConfigError
 
 fn window(at: At<'_>) -> Result<WindowPolicy, ConfigError> {
     const KEYS: &[&str] = &["calls", "time", "minimum_calls", "failure_rate", "slow_call", "slow_rate"];
-    const USUAL_MINIMUM: u32 = 10;
     let block = Block::of(at, KEYS)?;
     let calls = block.get("calls", |at| {
         let calls = at.count()?;
@@ -259,7 +170,12 @@ fn window(at: At<'_>) -> Result<WindowPolicy, ConfigError> {
     if failure_rate.is_none() && slow.is_none() {
         return Err(at.error("an empty window never trips: give it a `failure_rate`, or `slow_call` and `slow_rate`"));
     }
-    Ok(WindowPolicy { span, minimum_calls: minimum_calls.unwrap_or(USUAL_MINIMUM.min(most)), failure_rate, slow })
+    Ok(WindowPolicy {
+        span,
+        minimum_calls: minimum_calls.unwrap_or(WindowPolicy::usual_minimum(span)),
+        failure_rate,
+        slow,
+    })
 }
 
 fn half_open(at: At<'_>) -> Result<HalfOpen, ConfigError> {
@@ -274,7 +190,7 @@ fn half_open(at: At<'_>) -> Result<HalfOpen, ConfigError> {
 
 fn growth(at: At<'_>) -> Result<Growth, ConfigError> {
     let block = Block::of(at, &["factor", "max", "jitter"])?;
-    let base = Policy::default().open;
+    let base = Growth::default();
     Ok(Growth {
         factor_milli: block.get("factor", |at| at.factor_milli())?.unwrap_or(base.factor_milli),
         max: block.get("max", |at| at.duration())?,
@@ -319,17 +235,16 @@ fn rate_limit(at: At<'_>) -> Result<RateLimitPolicy, ConfigError> {
 }
 
 fn retry(at: At<'_>) -> Result<RetryPolicy, ConfigError> {
-    const THREE: NonZeroU32 = NonZeroU32::new(3).unwrap();
     let block = Block::of(at, &["max_attempts", "base", "cap", "budget"])?;
-    let base = block.get("base", |at| at.duration())?.unwrap_or(Duration::from_millis(100));
+    let base = block.get("base", |at| at.duration())?.unwrap_or(RetryPolicy::USUAL.base);
     let cap = block.get("cap", |at| {
         let cap = at.duration()?;
         if cap < base { Err(at.error(format!("must not be shorter than base, {base:?}"))) } else { Ok(cap) }
     })?;
     Ok(RetryPolicy {
-        max_attempts: block.get("max_attempts", |at| at.count())?.unwrap_or(THREE),
+        max_attempts: block.get("max_attempts", |at| at.count())?.unwrap_or(RetryPolicy::USUAL.max_attempts),
         base,
-        cap: cap.unwrap_or(base.max(Duration::from_secs(2))),
+        cap: cap.unwrap_or(base.max(RetryPolicy::USUAL.cap)),
         budget: block.get("budget", |at| at.rate())?,
     })
 }
