@@ -29,6 +29,7 @@ impl BreakerInner {
         self.counters.in_flight() == 0
             && state.overrides.is_idle(now)
             && state.policy.mode == Mode::Enforce
+            && state.fleet_view.as_ref().is_none_or(|view| view.change.is_none() && view.orders.is_empty())
             && state.machine.is_closed()
             && state.machine.state(now) == State::Closed
     }

@@ -1,16 +1,19 @@
 //! One file, one line per breaker.
 //!
 //! A save writes the whole file beside the old one, syncs it to the disk and renames it over the old one. So the path always leads to
-//! one complete version. A line that cannot be read affects only its own breaker. One process owns a file; of two processes, the
-//! later writer would win.
+//! one complete version. A line that cannot be read affects only its own breaker. A line of another version of this program stays in
+//! the file until its breaker is saved.
+//!
+//! Nothing is written before the file was read, so a file that cannot be read loses nothing. One store owns a file: it holds a lock
+//! on `FILE.lock`, and a second store on the same path is refused, in this process or in another.
 
 use std::{
     collections::BTreeMap,
-    fs::{self, File},
-    io::{self, Write},
+    fs::{self, File, TryLockError},
+    io::{self, Read, Write},
     path::{Path, PathBuf},
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
 };
@@ -18,7 +21,7 @@ use std::{
 use super::{
     error::{Answer, StoreError, StoreErrorKind},
     interface::{Content, Loaded, Record, Store},
-    record::Snapshot,
+    record::{Snapshot, Unreadable},
 };
 use crate::outcome::ServiceName;
 
@@ -34,18 +37,34 @@ pub struct FileStore {
 #[derive(Debug)]
 struct Shared {
     path: PathBuf,
-    lines: Mutex<BTreeMap<ServiceName, String>>,
-    /// Held while writing, so that a later write has the newer content.
-    writing: Mutex<()>,
+    content: Mutex<FileContent>,
+    /// Held while reading and writing, so that a later write has the newer content.
+    access: Mutex<Access>,
     /// Counts writes, so that no two share a temporary file.
     writes: AtomicU64,
+}
+
+/// What the file should hold.
+#[derive(Debug, Default)]
+struct FileContent {
+    /// `None`: the service was saved without a text before the file was read.
+    lines: BTreeMap<ServiceName, Option<String>>,
+    /// The file was read: the lines are all that it should hold.
+    read: bool,
+}
+
+/// The right to the file.
+#[derive(Debug, Default)]
+struct Access {
+    /// The locked file, from the first use on. The lock ends with the process at the latest.
+    lock: Option<File>,
 }
 
 impl FileStore {
     /// A store in the file at `path`. The file need not exist, but its folder must.
     pub fn new(path: impl Into<PathBuf>) -> Self {
-        let (lines, writing) = Default::default();
-        Self { shared: Arc::new(Shared { path: path.into(), lines, writing, writes: AtomicU64::new(0) }) }
+        let (content, access) = Default::default();
+        Self { shared: Arc::new(Shared { path: path.into(), content, access, writes: AtomicU64::new(0) }) }
     }
 }
 
@@ -61,11 +80,12 @@ impl Store for FileStore {
 
     fn save<'a>(&'a self, records: &'a [Record]) -> Answer<'a, ()> {
         {
-            let mut lines = self.shared.lines.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut content = self.shared.content();
             for record in records {
-                match &record.text {
-                    Some(text) => drop(lines.insert(record.service.clone(), text.clone())),
-                    None => drop(lines.remove(&record.service)),
+                if content.read && record.text.is_none() {
+                    content.lines.remove(&record.service);
+                } else {
+                    content.lines.insert(record.service.clone(), record.text.clone());
                 }
             }
         }
@@ -84,15 +104,37 @@ async fn blocking<T: Send + 'static>(
 }
 
 impl Shared {
+    fn content(&self) -> MutexGuard<'_, FileContent> {
+        self.content.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn access(&self) -> MutexGuard<'_, Access> {
+        self.access.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn load(&self) -> Result<Vec<Loaded>, StoreError> {
-        self.remove_leftovers();
-        let Some(size) = self.size()? else { return Ok(Vec::new()) };
-        if size > LARGEST {
-            let message = format!("{} is larger than {LARGEST} bytes", self.path.display());
-            return Err(StoreError::new(StoreErrorKind::Other, message));
+        let mut access = self.access();
+        match self.lock(&mut access) {
+            Ok(()) => self.remove_leftovers(),
+            Err(NoLock::Taken(error)) => return Err(error),
+            Err(NoLock::Impossible(_)) => {} // it can be read all the same; a save says what is wrong
         }
-        let bytes = fs::read(&self.path).map_err(|error| store_error("cannot be read", &self.path, &error))?;
-        let text = String::from_utf8_lossy(&bytes);
+        self.read()
+    }
+
+    /// Reads the file, and remembers its lines for the next save.
+    fn read(&self) -> Result<Vec<Loaded>, StoreError> {
+        let text = match self.size()? {
+            None => String::new(),
+            Some(size) if size > LARGEST => {
+                let message = format!("{} is larger than {LARGEST} bytes", self.path.display());
+                return Err(StoreError::new(StoreErrorKind::Other, message));
+            }
+            Some(_) => {
+                let bytes = fs::read(&self.path).map_err(|error| store_error("cannot be read", &self.path, &error))?;
+                String::from_utf8_lossy(&bytes).into_owned()
+            }
+        };
         let loaded: Vec<_> = text
             .lines()
             .filter(|line| !line.trim().is_empty())
@@ -101,15 +143,52 @@ impl Shared {
                 Loaded::new(service, Content::Text(line.to_owned()))
             })
             .collect();
-        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
-        for Loaded { service, content } in &loaded {
-            if let (Some(service), Content::Text(text)) = (service, content)
-                && Snapshot::decode(text, None).is_ok()
+        let mut content = self.content();
+        for Loaded { service, content: line } in &loaded {
+            if let (Some(service), Content::Text(text)) = (service, line)
+                && matches!(Snapshot::decode(text, None), Ok(_) | Err(Unreadable::Version(_)))
             {
-                lines.insert(service.clone(), text.clone());
+                // What was saved meanwhile is newer.
+                content.lines.entry(service.clone()).or_insert_with(|| Some(text.clone()));
             }
         }
+        content.lines.retain(|_, line| line.is_some());
+        content.read = true;
         Ok(loaded)
+    }
+
+    /// Takes the lock on the file, unless this store has it.
+    fn lock(&self, access: &mut Access) -> Result<(), NoLock> {
+        if access.lock.is_some() {
+            return Ok(());
+        }
+        let path = self.lock_path();
+        let impossible = |error: &io::Error| NoLock::Impossible(store_error("cannot be written", &path, error));
+        let opened = File::options().read(true).write(true).create(true).truncate(false).open(&path);
+        let mut file = opened.map_err(|error| impossible(&error))?;
+        match file.try_lock() {
+            Ok(()) => {
+                // The name of the owner helps a reader of the next error, and nothing depends on it.
+                let _ = file.set_len(0).and_then(|()| write!(file, "process {}", std::process::id()));
+            }
+            Err(TryLockError::WouldBlock) => {
+                let mut owner = String::new();
+                let _ = file.take(100).read_to_string(&mut owner);
+                let owner = if owner.is_empty() { "another store" } else { &owner };
+                let message = format!("{} is in use by {owner}: a file has one store", self.path.display());
+                return Err(NoLock::Taken(StoreError::new(StoreErrorKind::Denied, message)));
+            }
+            // A file system without locks: the file works as before.
+            Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => {}
+            Err(TryLockError::Error(error)) => return Err(impossible(&error)),
+        }
+        access.lock = Some(file);
+        Ok(())
+    }
+
+    /// `state` → `state.lock`
+    fn lock_path(&self) -> PathBuf {
+        self.path.with_file_name(format!("{}.lock", self.path.file_name().unwrap_or_default().to_string_lossy()))
     }
 
     /// The size of the file; `None` if there is none. Anything else at the path, such as a device, is an error and is not touched.
@@ -126,8 +205,12 @@ impl Shared {
     }
 
     fn save(&self) -> Result<(), StoreError> {
-        let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut access = self.access();
         self.size()?;
+        self.lock(&mut access).map_err(NoLock::into_error)?;
+        if !self.content().read {
+            self.read()?;
+        }
         let temporary = self.beside(self.writes.fetch_add(1, Ordering::Relaxed));
         let written = self.write(&temporary);
         if written.is_err() {
@@ -138,8 +221,8 @@ impl Shared {
 
     fn write(&self, temporary: &Path) -> io::Result<()> {
         let text: String = {
-            let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
-            lines.values().flat_map(|line| [line.as_str(), "\n"]).collect()
+            let content = self.content();
+            content.lines.values().flatten().flat_map(|line| [line.as_str(), "\n"]).collect()
         };
         let mut file = File::create(temporary)?;
         file.write_all(text.as_bytes())?;
@@ -168,6 +251,22 @@ impl Shared {
         let entries = fs::read_dir(folder(&self.path)).into_iter().flatten().flatten();
         for entry in entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(&prefix)) {
             let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
+/// Why this store has no lock on its file.
+enum NoLock {
+    /// Another store has it.
+    Taken(StoreError),
+    /// The lock file cannot be made.
+    Impossible(StoreError),
+}
+
+impl NoLock {
+    fn into_error(self) -> StoreError {
+        match self {
+            Self::Taken(error) | Self::Impossible(error) => error,
         }
     }
 }
