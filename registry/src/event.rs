@@ -1,31 +1,16 @@
-//! What happened to a breaker, and the observers of that.
-//!
-//! A breaker puts its events into a bounded queue, in the order it decided them; a thread of the registry's own hands them to the
-//! observers. So an observer may block, panic or be slow: it delays other observers and no call. If
-//! the queue is full, events are dropped and counted, never waited for.
+//! What happened to a breaker, and the observers of that. How events reach observers is in [`announcer`](crate::announcer).
 
 use std::{
-    fmt,
-    panic::{AssertUnwindSafe, catch_unwind},
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-        mpsc::{Receiver, Sender, SyncSender, TrySendError, channel, sync_channel},
-    },
-    thread,
+    sync::Arc,
     time::{Duration, SystemTime},
 };
 
 use crate::{
-    clock::{Clock, Tick, WallClock},
     error::Rejection,
     outcome::{ServiceName, Settlement, Verdict},
     policy::Mode,
     state::machine::Transition,
 };
-
-/// Events waiting at the most; beyond that they are dropped and counted.
-const QUEUE: usize = 16_384;
 
 /// One thing that happened to one breaker.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -81,7 +66,18 @@ pub enum EventKind {
     },
 }
 
-/// Hears of events, on the registry's own thread: it may block, panic or be slow without touching any call.
+impl EventKind {
+    /// Whether it is about a single call.
+    pub(crate) const fn is_of_a_call(&self) -> bool {
+        matches!(self, Self::Admitted { .. } | Self::Rejected(_) | Self::Settled { .. })
+    }
+}
+
+/// Hears of events, on the registry's own threads: it may block, panic or be slow without touching any call. Observers that want
+/// every call have a queue and a thread of their own, so they delay no observer of transitions.
+///
+/// An observer that keeps a [`CircuitRegistry`](crate::CircuitRegistry) keeps it alive, and itself with it. Let such a program call
+/// [`end_observers`](crate::CircuitRegistry::end_observers) at its end.
 pub trait Observer: Send + Sync {
     /// Something happened. Events of one breaker come in the order they happened.
     fn on_event(&self, event: &Event);
@@ -95,85 +91,14 @@ pub trait Observer: Send + Sync {
     }
 }
 
-enum Message {
-    Event { service: ServiceName, tick: Tick, kind: EventKind },
-    Flush(Sender<()>),
-}
-
-/// The breakers' end of the queue.
-#[derive(Clone)]
-pub(crate) struct Announcer {
-    queue: Option<SyncSender<Message>>,
-    dropped: Arc<AtomicU64>,
-    pub(crate) wants_calls: bool,
-}
-
-impl Announcer {
-    /// Starts the thread that serves `observers`. It ends when the last announcer is gone.
-    pub(crate) fn start(observers: Vec<Arc<dyn Observer>>, clock: Clock, wall: Arc<dyn WallClock>) -> Self {
-        let observers: Vec<_> = observers.into_iter().map(|observer| (observer.wants_calls(), observer)).collect();
-        let wants_calls = observers.iter().any(|(wants_calls, _)| *wants_calls);
-        let dropped = Arc::new(AtomicU64::new(0));
-        if observers.is_empty() {
-            return Self { queue: None, dropped, wants_calls };
-        }
-        let (queue, events) = sync_channel(QUEUE);
-        let thread = thread::Builder::new().name("breaker-events".into());
-        let started = thread.spawn(move || serve(&events, &observers, clock, &*wall));
-        // Without the thread no observer hears anything; the breakers work all the same.
-        let queue = started.is_ok().then_some(queue);
-        Self { queue, dropped, wants_calls }
+/// A program that keeps a clone can ask the observer what it heard.
+impl<O: Observer + ?Sized> Observer for Arc<O> {
+    fn on_event(&self, event: &Event) {
+        (**self).on_event(event);
     }
 
-    /// Queues an event; never waits.
-    pub(crate) fn announce(&self, service: &ServiceName, tick: Tick, kind: EventKind) {
-        let Some(queue) = &self.queue else { return };
-        let message = Message::Event { service: service.clone(), tick, kind };
-        if let Err(TrySendError::Full(_)) = queue.try_send(message) {
-            self.dropped.fetch_add(1, Ordering::Relaxed);
-        }
-    }
-
-    /// Events lost to a full queue.
-    pub(crate) fn dropped(&self) -> u64 {
-        self.dropped.load(Ordering::Relaxed)
-    }
-
-    /// Waits until everything announced so far was heard.
-    pub(crate) fn flush(&self) {
-        let Some(queue) = &self.queue else { return };
-        let (done, heard) = channel();
-        if queue.send(Message::Flush(done)).is_ok() {
-            let _ = heard.recv();
-        }
-    }
-}
-
-impl fmt::Debug for Announcer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Announcer").field("dropped", &self.dropped()).finish_non_exhaustive()
-    }
-}
-
-fn serve(events: &Receiver<Message>, observers: &[(bool, Arc<dyn Observer>)], clock: Clock, wall: &dyn WallClock) {
-    while let Ok(message) = events.recv() {
-        let (service, tick, kind) = match message {
-            Message::Flush(done) => {
-                let _ = done.send(());
-                continue;
-            }
-            Message::Event { service, tick, kind } => (service, tick, kind),
-        };
-        // The wall clock is read here and not by the breaker: not even a clock that blocks touches a call.
-        let age = clock.now().since(tick);
-        let at = catch_unwind(AssertUnwindSafe(|| wall.now())).ok().and_then(|now| now.checked_sub(age));
-        let event = Event { service, at: at.unwrap_or(SystemTime::UNIX_EPOCH), kind };
-        let of_a_call =
-            matches!(event.kind, EventKind::Admitted { .. } | EventKind::Rejected(_) | EventKind::Settled { .. });
-        for (_, observer) in observers.iter().filter(|(wants_calls, _)| *wants_calls || !of_a_call) {
-            // A panic is the observer's own affair; the panic hook has reported it.
-            let _ = catch_unwind(AssertUnwindSafe(|| observer.on_event(&event)));
-        }
+    fn wants_calls(&self) -> bool {
+        (**self).wants_calls()
     }
 }
 

@@ -23,6 +23,7 @@
 //! | the registry | `registry` | names |
 //! | integrations | [`http`], `tower`, `prometheus`, `temporal` | other libraries |
 
+mod announcer;
 mod breaker;
 mod clock;
 mod error;
@@ -39,6 +40,7 @@ pub mod store;
 pub mod temporal;
 mod view;
 
+pub use announcer::EventStream;
 pub use breaker::{Breaker, Permit, context::CallContext};
 pub use clock::{Stamp, SystemWallClock, WallClock};
 pub use error::{CallError, Classify, RejectReason, Rejection};
@@ -47,6 +49,8 @@ pub use fleet::store_sync::{StoreSync, StoreTask};
 pub use integrations::http;
 #[cfg(feature = "prometheus")]
 pub use integrations::prometheus;
+#[cfg(feature = "reqwest")]
+pub use integrations::reqwest;
 #[cfg(feature = "tower")]
 pub use integrations::tower;
 pub use outcome::{ServiceName, Settlement, State, Verdict};

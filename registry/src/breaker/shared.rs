@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::store_port::StorePort;
-use crate::{clock::Clock, event::Announcer};
+use crate::{announcer::Announcer, clock::Clock};
 
 #[derive(Debug)]
 pub(crate) struct Shared {

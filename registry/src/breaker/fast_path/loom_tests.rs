@@ -14,9 +14,9 @@ use loom::{
 
 use crate::{
     BreakersConfig, State, SystemWallClock,
+    announcer::Announcer,
     breaker::{Breaker, inner::BreakerInner, shared::Shared},
     clock::Clock,
-    event::Announcer,
     outcome::{Settlement, Verdict},
 };
 
@@ -26,7 +26,7 @@ fn explore(yaml: &str, model: impl Fn(Breaker) + Send + Sync + 'static) {
     let policy = BreakersConfig::from_yaml(&format!("defaults: {yaml}")).unwrap().policy("s");
     let shared = StdArc::new(Shared {
         clock: Clock::start(),
-        announcer: Announcer::start(Vec::new(), Clock::start(), StdArc::new(SystemWallClock)),
+        announcer: Announcer::new(Vec::new(), Clock::start(), StdArc::new(SystemWallClock)),
         measured: false,
         seed: 0,
         store: None,

@@ -3,7 +3,7 @@
 //! | key | what | lives |
 //! |---|---|---|
 //! | `PREFIX:breaker:SERVICE` | the record, one line of JSON | a day longer than its content is valid |
-//! | `PREFIX:index` | services, sorted by the last change of their record | 31 days |
+//! | `PREFIX:index` | services, sorted by the last change of their record | 31 days; a service leaves it soon after its record ended |
 //! | `PREFIX:lease:SERVICE:EPOCH` | the process that may probe | as long as the lease |
 //! | `PREFIX:rate:SERVICE` | when the next token is due | until then |
 //! | `PREFIX:processes` | processes, sorted by their last sync | a minute |
