@@ -33,7 +33,7 @@ use crate::{
 /// Events of calls that wait in a lane at the most. Beyond that they are dropped and counted.
 const CALLS: usize = 16_384;
 
-/// All other events that wait in a lane at the most. So many come only if an observer hangs for good.
+/// All other events that wait in a lane at the most. A queue this long means that an observer hangs.
 const OTHERS: usize = 65_536;
 
 /// Events that wait in a stream at the most.

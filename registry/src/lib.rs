@@ -23,6 +23,8 @@
 //! | the registry | `registry` | names |
 //! | integrations | [`http`], `tower`, `prometheus`, `temporal` | other libraries |
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
 mod announcer;
 mod breaker;
 mod clock;
@@ -70,3 +72,8 @@ pub use view::{BreakerView, CallCounts};
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
+
+/// The README of the repository: its example runs, and sees a breaker open.
+#[cfg(all(doctest, feature = "reqwest", feature = "temporal"))]
+#[doc = include_str!("../../README.md")]
+struct RepositoryReadme;

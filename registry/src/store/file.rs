@@ -1,11 +1,4 @@
-//! One file, one line per breaker.
-//!
-//! A save writes the whole file beside the old one, syncs it to the disk and renames it over the old one. So the path always leads to
-//! one complete version. A line that cannot be read affects only its own breaker. A line of another version of this program stays in
-//! the file until its breaker is saved.
-//!
-//! Nothing is written before the file was read, so a file that cannot be read loses nothing. One store owns a file: it holds a lock
-//! on `FILE.lock`, and a second store on the same path is refused, in this process or in another.
+//! One file, one line per breaker. The rules are at [`FileStore`].
 
 use std::{
     collections::BTreeMap,
@@ -16,6 +9,8 @@ use std::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
+    thread,
+    time::{Duration, Instant},
 };
 
 use super::{
@@ -28,7 +23,19 @@ use crate::outcome::ServiceName;
 /// A larger file is refused.
 const LARGEST: u64 = 64 << 20;
 
-/// Keeps breakers in a file.
+/// How long a store waits for the lock of another one, which may be about to end.
+const HANDOVER: Duration = Duration::from_millis(500);
+
+/// Keeps breakers in a file, one line per breaker.
+///
+/// * A save writes the whole file beside the old one, syncs it to the disk and renames it over the old one. So the path always
+///   leads to one complete version, even if the process is killed.
+/// * A line that cannot be read affects only its own breaker. A line of another version of this program stays in the file until
+///   its breaker is saved.
+/// * Nothing is written before the file was read. So a file that cannot be read loses nothing.
+/// * One store owns a file: it holds a lock on `FILE.lock` from its first use until its last clone is dropped. A second store on
+///   the same path is refused, in this process or in another, and the error names the process of the first. Where the file system
+///   has no locks, the later writer wins.
 #[derive(Debug, Clone)]
 pub struct FileStore {
     shared: Arc<Shared>,
@@ -51,6 +58,8 @@ struct FileContent {
     lines: BTreeMap<ServiceName, Option<String>>,
     /// The file was read: the lines are all that it should hold.
     read: bool,
+    /// Counts changes of the lines.
+    changes: u64,
 }
 
 /// The right to the file.
@@ -58,6 +67,8 @@ struct FileContent {
 struct Access {
     /// The locked file, from the first use on. The lock ends with the process at the latest.
     lock: Option<File>,
+    /// The changes that the file has.
+    written: Option<u64>,
 }
 
 impl FileStore {
@@ -81,6 +92,7 @@ impl Store for FileStore {
     fn save<'a>(&'a self, records: &'a [Record]) -> Answer<'a, ()> {
         {
             let mut content = self.shared.content();
+            content.changes += 1;
             for record in records {
                 if content.read && record.text.is_none() {
                     content.lines.remove(&record.service);
@@ -166,7 +178,13 @@ impl Shared {
         let impossible = |error: &io::Error| NoLock::Impossible(store_error("cannot be written", &path, error));
         let opened = File::options().read(true).write(true).create(true).truncate(false).open(&path);
         let mut file = opened.map_err(|error| impossible(&error))?;
-        match file.try_lock() {
+        let mut locked = file.try_lock();
+        let start = Instant::now();
+        while matches!(locked, Err(TryLockError::WouldBlock)) && start.elapsed() < HANDOVER {
+            thread::sleep(HANDOVER / 50);
+            locked = file.try_lock();
+        }
+        match locked {
             Ok(()) => {
                 // The name of the owner helps a reader of the next error, and nothing depends on it.
                 let _ = file.set_len(0).and_then(|()| write!(file, "process {}", std::process::id()));
@@ -211,19 +229,24 @@ impl Shared {
         if !self.content().read {
             self.read()?;
         }
+        let (text, changes) = {
+            let content = self.content();
+            let lines = content.lines.values().flatten();
+            (lines.flat_map(|line| [line.as_str(), "\n"]).collect::<String>(), content.changes)
+        };
+        if access.written == Some(changes) {
+            return Ok(()); // a save that came later was faster, and wrote this one too
+        }
         let temporary = self.beside(self.writes.fetch_add(1, Ordering::Relaxed));
-        let written = self.write(&temporary);
+        let written = self.write(&temporary, &text);
         if written.is_err() {
             let _ = fs::remove_file(&temporary);
         }
+        access.written = written.is_ok().then_some(changes);
         written.map_err(|error| store_error("cannot be written", &self.path, &error))
     }
 
-    fn write(&self, temporary: &Path) -> io::Result<()> {
-        let text: String = {
-            let content = self.content();
-            content.lines.values().flatten().flat_map(|line| [line.as_str(), "\n"]).collect()
-        };
+    fn write(&self, temporary: &Path, text: &str) -> io::Result<()> {
         let mut file = File::create(temporary)?;
         file.write_all(text.as_bytes())?;
         file.sync_all()?;

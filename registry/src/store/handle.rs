@@ -180,7 +180,7 @@ impl StoreHandle {
         self.sync.load(Ordering::Relaxed) == state as u8
     }
 
-    /// Remembers whether the store was read, and why not. A waiter has no use for waiting until it is.
+    /// Remembers whether the store was read, and why not. A caller that waits for an acknowledgement gets each failure.
     pub(crate) fn set_unread(&self, reason: Option<&StoreError>) {
         *lock(&self.unread) = reason.map(StoreError::unread);
         if let Some(reason) = reason {
@@ -233,10 +233,6 @@ impl StoreHandle {
         if self.sync_is(SyncState::Absent) {
             return Err(StoreError::absent());
         }
-        if let Some(unread) = lock(&self.unread).clone() {
-            queue.push(name);
-            return Err(unread);
-        }
         let (answer, stored) = oneshot::channel();
         lock(&self.waiters).push(Waiter { name: name.clone(), answer });
         queue.push(name);
@@ -250,7 +246,7 @@ impl StoreHandle {
         match answer {
             Ok(Ok(result)) => result,
             Ok(Err(_)) => Err(StoreError::absent()),
-            Err(_) => Err(StoreError::late(ACKNOWLEDGED)),
+            Err(_) => Err(lock(&self.unread).clone().unwrap_or_else(|| StoreError::late(ACKNOWLEDGED))),
         }
     }
 
