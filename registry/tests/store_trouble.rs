@@ -3,9 +3,6 @@
 
 #![cfg(feature = "prometheus")]
 
-#[path = "support/log.rs"]
-mod log;
-
 use std::{
     env, fs, io,
     os::unix::{fs::MetadataExt, fs::PermissionsExt, process::CommandExt},
@@ -14,7 +11,7 @@ use std::{
 };
 
 use circuit_registry::{BreakersConfig, CallError, CircuitRegistry, State, prometheus::register, store::FileStore};
-use log::Log;
+use circuit_registry_testing::log::Log;
 use prometheus::{Registry, TextEncoder};
 use tempfile::TempDir;
 

@@ -1,16 +1,15 @@
 //! What a call costs while its store is in trouble, beside what it costs without one.
 
+use circuit_registry_testing::{
+    proxy::{Network, Proxy},
+    redis_server::Server,
+};
 use std::{io, time::Duration};
 
 use circuit_registry::{Breaker, BreakersConfig, CircuitRegistry};
 use tokio::time::Instant;
 
-use crate::{
-    Report,
-    proxy::{Network, Proxy},
-    registry,
-    server::Server,
-};
+use crate::{Report, registry};
 
 /// Calls of one kind in one round.
 const CALLS: usize = 100_000;

@@ -1,5 +1,6 @@
 //! Many worker processes on one sick upstream, and many of them killed.
 
+use circuit_registry_testing::redis_server::Server;
 use std::{collections::BTreeSet, time::Duration};
 
 use circuit_registry::{CircuitRegistry, State};
@@ -7,7 +8,6 @@ use tokio::time::{Instant, sleep};
 
 use crate::{
     PATIENCE, Report, registry,
-    server::Server,
     worker::{CALLERS, FAIL_MAX, INTERVAL, LEASE, Upstream, Worker, micros},
 };
 

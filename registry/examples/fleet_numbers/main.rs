@@ -10,13 +10,7 @@
 
 mod calls;
 mod fleet;
-#[expect(dead_code, reason = "shared with the tests, which use all of it")]
-#[path = "../../tests/redis/proxy.rs"]
-mod proxy;
 mod restore;
-#[expect(dead_code, reason = "shared with the tests, which use all of it")]
-#[path = "../../tests/redis/server.rs"]
-mod server;
 mod worker;
 
 use std::{env, process::ExitCode, time::Duration};

@@ -1,11 +1,12 @@
 //! How long a start takes with many breakers to restore, and what Redis hears while nothing happens.
 
+use circuit_registry_testing::redis_server::Server;
 use std::{io, time::Duration};
 
 use circuit_registry::{CircuitRegistry, State};
 use tokio::time::Instant;
 
-use crate::{Report, registry, server::Server};
+use crate::{Report, registry};
 
 const BREAKERS: usize = 10_000;
 const CALLS: u64 = 100_000;

@@ -17,3 +17,6 @@ pub(crate) mod table;
 
 pub use handle::Breaker;
 pub use permit::Permit;
+
+#[cfg(test)]
+mod sequences;

@@ -248,6 +248,6 @@ fn state_change(mode: Mode, transition: Transition) -> Option<StateChange> {
 }
 
 #[cfg(test)]
-mod properties;
+pub(crate) mod properties;
 #[cfg(test)]
 mod sharing;

@@ -1,8 +1,9 @@
 //! Whatever is wrong with the store, calls do not notice; the log says what, and the metric counts it.
 
 use circuit_registry::{State, store::StoreErrorKind};
+use circuit_registry_testing::{log::Log, redis_server::Server};
 
-use crate::{Process, eventually, log::Log, server::Server};
+use crate::{Process, eventually};
 
 const YAML: &str = "fleet: share\nservices: { s: { fail_max: 2, reset_timeout: 60s } }";
 const OFF: &str = "services: { s: { fail_max: 2, reset_timeout: 60s } }";

@@ -1,6 +1,7 @@
 //! Processes that are killed. A child is this test program once more, and its environment names its job; it talks on
 //! its standard output, one line for everything that it knows to be stored.
 
+use circuit_registry_testing::redis_server::Server;
 use std::{
     env,
     io::{BufRead, BufReader, Lines},
@@ -13,7 +14,7 @@ use circuit_registry::State;
 use tempfile::TempDir;
 use tokio::time::{Instant, sleep};
 
-use crate::{Process, eventually, server::Server};
+use crate::{Process, eventually};
 
 const STORE: &str = "BREAKER_TEST_STORE";
 const ROLE: &str = "BREAKER_TEST_ROLE";

@@ -1,11 +1,12 @@
 //! Processes that share their breakers through one Redis.
 
+use circuit_registry_testing::{log::Log, redis_server::Server};
 use std::{sync::Arc, time::Duration};
 
 use circuit_registry::{Override, State, Verdict, policy::Mode};
 use tokio::{sync::Barrier, time::sleep};
 
-use crate::{Process, all, eventually, log::Log, server::Server};
+use crate::{Process, all, eventually};
 
 const YAML: &str = "fleet: share\nservices: { s: { fail_max: 4, reset_timeout: 60s } }";
 const QUICK: &str = "fleet: share\nservices: { s: { fail_max: 1, reset_timeout: 300ms } }";

@@ -7,12 +7,8 @@
 mod bad_input;
 mod crash;
 mod fleet;
-#[path = "../support/log.rs"]
-mod log;
 mod outage;
-mod proxy;
 mod restore;
-mod server;
 mod tls;
 
 use std::{io, time::Duration};

@@ -1,15 +1,15 @@
 //! Redis frozen, killed, slow, partitioned, and back: calls do not notice, and no breaker flaps when it returns.
 
+use circuit_registry_testing::{
+    proxy::{Network, Proxy},
+    redis_server::Server,
+};
 use std::time::Duration;
 
 use circuit_registry::{Override, State, policy::Mode};
 use tokio::time::Instant;
 
-use crate::{
-    Process, all, eventually,
-    proxy::{Network, Proxy},
-    server::Server,
-};
+use crate::{Process, all, eventually};
 
 const YAML: &str =
     "fleet: share\nservices: { s: { fail_max: 2, reset_timeout: 500ms }, t: { fail_max: 2, reset_timeout: 60s } }";

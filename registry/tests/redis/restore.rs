@@ -1,5 +1,6 @@
 //! What a process remembers of the one before it.
 
+use circuit_registry_testing::{log::Log, redis_server::Server};
 use std::{
     collections::BTreeMap,
     time::{Duration, SystemTime},
@@ -8,7 +9,7 @@ use std::{
 use circuit_registry::{CircuitRegistry, Override, State, WallClock, policy::Mode};
 use redis::AsyncCommands;
 
-use crate::{Process, eventually, log::Log, server::Server};
+use crate::{Process, eventually};
 
 const YAML: &str = "defaults: { fail_max: 3, reset_timeout: 60s }\nservices: { s: {}, t: {} }";
 const SHARED: &str = "fleet: share\ndefaults: { fail_max: 3, reset_timeout: 60s }\nservices: { s: {}, t: {} }";

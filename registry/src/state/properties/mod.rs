@@ -1,9 +1,9 @@
 //! The invariants of the contract on random sequences of events, with explicit time that also steps back.
 //!
 //! One property compares the state with a naive [`model`] of the contract after every event. The others need no model: each
-//! looks at one invariant from before to after every event. What needs threads, tasks or observers is in `tests/properties.rs`.
+//! looks at one invariant from before to after every event. What needs threads, tasks or observers is in `tests/properties` and `breaker/sequences`.
 
-mod model;
+pub(crate) mod model;
 
 use std::{num::NonZeroU32, sync::Arc, time::Duration};
 

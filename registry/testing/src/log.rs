@@ -14,18 +14,18 @@ use tracing::{
 
 /// The log of one thread. A test on a runtime of one thread hears all of its own tasks, and nothing of other tests.
 #[derive(Clone, Default)]
-pub(crate) struct Log(Arc<Mutex<Vec<String>>>);
+pub struct Log(Arc<Mutex<Vec<String>>>);
 
 impl Log {
     /// Listens to this thread until the guard is dropped.
-    pub(crate) fn listen() -> (Self, DefaultGuard) {
+    pub fn listen() -> (Self, DefaultGuard) {
         let log = Self::default();
         let guard = tracing::subscriber::set_default(log.clone());
         (log, guard)
     }
 
     /// The lines that contain all of `words`. A line is `LEVEL message field=value …`.
-    pub(crate) fn lines(&self, words: &[&str]) -> Vec<String> {
+    pub fn lines(&self, words: &[&str]) -> Vec<String> {
         let lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         lines.iter().filter(|line| words.iter().all(|word| line.contains(word))).cloned().collect()
     }

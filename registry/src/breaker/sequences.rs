@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use circuit_registry::{
+use crate::{
     Breaker, BreakersConfig, CallError, CircuitRegistry, Override, Permit, RejectReason, Rejection, store::MemoryStore,
 };
 use futures::channel::oneshot;
@@ -17,8 +17,8 @@ use proptest::{collection::vec, option, prelude::*, sample::select};
 use tokio::task::JoinHandle;
 
 use crate::{
-    Mode, Verdict, config,
-    model::{Answer, Ending, Model},
+    Mode, Verdict,
+    state::properties::model::{Answer, Ending, Model},
 };
 
 /// A policy of `s`, without chance: the model says to the nanosecond how long each opening lasts.
@@ -171,7 +171,8 @@ struct World {
 
 impl World {
     async fn new(policies: &[String]) -> Self {
-        let configs: Vec<_> = policies.iter().map(|yaml| config(yaml)).collect();
+        let configs: Vec<_> =
+            policies.iter().map(|yaml| BreakersConfig::from_yaml(yaml).expect("valid configuration")).collect();
         let store = MemoryStore::new();
         let process = Process::start(configs[0].clone(), &store).await;
         Self {

@@ -15,7 +15,7 @@ use tokio::{
 
 /// What the network does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Network {
+pub enum Network {
     /// It works.
     Good,
     /// Every answer takes this long.
@@ -27,14 +27,14 @@ pub(crate) enum Network {
 }
 
 /// A proxy that ends with this value.
-pub(crate) struct Proxy {
+pub struct Proxy {
     address: SocketAddr,
     network: watch::Sender<Network>,
     task: JoinHandle<()>,
 }
 
 impl Proxy {
-    pub(crate) async fn to(port: u16) -> Self {
+    pub async fn to(port: u16) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("bound");
         let (network, watching) = watch::channel(Network::Good);
@@ -46,11 +46,11 @@ impl Proxy {
         Self { address, network, task }
     }
 
-    pub(crate) fn address(&self) -> String {
+    pub fn address(&self) -> String {
         format!("redis://{}", self.address)
     }
 
-    pub(crate) fn set(&self, network: Network) {
+    pub fn set(&self, network: Network) {
         self.network.send_replace(network);
     }
 }

@@ -10,22 +10,23 @@ use std::{
 use tempfile::TempDir;
 use tokio::time::{Instant, sleep};
 
-use crate::PATIENCE;
+/// What must come comes within this time, on any machine.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A server that ends with this value.
-pub(crate) struct Server {
-    pub(crate) port: u16,
+pub struct Server {
+    pub port: u16,
     child: Child,
     arguments: Vec<String>,
     folder: TempDir,
 }
 
 impl Server {
-    pub(crate) async fn start() -> Self {
+    pub async fn start() -> Self {
         Self::with(&[]).await
     }
 
-    pub(crate) async fn with(arguments: &[&str]) -> Self {
+    pub async fn with(arguments: &[&str]) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let arguments: Vec<String> = arguments.iter().map(|argument| (*argument).to_owned()).collect();
         // Another test may be faster at the port: then this server ends at once, and the next port is tried.
@@ -40,29 +41,29 @@ impl Server {
         panic!("redis-server does not start");
     }
 
-    pub(crate) fn address(&self) -> String {
+    pub fn address(&self) -> String {
         format!("redis://127.0.0.1:{}", self.port)
     }
 
     /// A connection to look at what is there, and to change it.
-    pub(crate) async fn look(&self) -> redis::aio::MultiplexedConnection {
+    pub async fn look(&self) -> redis::aio::MultiplexedConnection {
         let client = redis::Client::open(self.address()).expect("a valid address");
         client.get_multiplexed_async_connection().await.expect("the server is there")
     }
 
-    pub(crate) fn signal(&self, signal: &str) {
+    pub fn signal(&self, signal: &str) {
         let sent = Command::new("kill").args([signal, &self.child.id().to_string()]).status();
         assert!(sent.is_ok_and(|status| status.success()), "kill {signal}");
     }
 
     /// Kills it; what it held is lost.
-    pub(crate) fn kill(&mut self) {
+    pub fn kill(&mut self) {
         self.child.kill().expect("it runs");
         self.child.wait().expect("it ends");
     }
 
     /// Starts it again, empty, on the same port.
-    pub(crate) async fn restart(&mut self) {
+    pub async fn restart(&mut self) {
         let start = Instant::now();
         loop {
             self.child = spawn(self.port, &self.arguments, self.folder.path());
@@ -105,7 +106,7 @@ async fn ready(port: u16, child: &mut Child) -> bool {
     false
 }
 
-pub(crate) fn free_port() -> u16 {
+pub fn free_port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     listener.local_addr().expect("bound").port()
 }
