@@ -19,14 +19,13 @@ use std::{
     },
     task::{Context, Poll},
     thread,
-    time::SystemTime,
 };
 
 use tokio::sync::mpsc;
 
 use crate::{
-    clock::{Clock, Tick, WallClock},
-    event::{Event, EventKind, Observer},
+    clock::{Tick, WallTime},
+    event::{Announcement, Event, Observer},
     outcome::ServiceName,
 };
 
@@ -45,7 +44,7 @@ thread_local! {
 }
 
 enum Message {
-    Event { service: ServiceName, tick: Tick, kind: EventKind },
+    Event { service: ServiceName, tick: Tick, what: Announcement },
     Flush(Sender<()>),
 }
 
@@ -60,20 +59,24 @@ pub(crate) struct Announcer {
 }
 
 impl Announcer {
-    pub(crate) fn new(observers: Vec<Arc<dyn Observer>>, clock: Clock, wall: Arc<dyn WallClock>) -> Self {
+    pub(crate) fn new(observers: Vec<Arc<dyn Observer>>, wall: WallTime) -> Self {
         let (all, changes): (Vec<_>, Vec<_>) = observers.into_iter().partition(|observer| observer.wants_calls());
         Self {
             wants_calls: !all.is_empty(),
-            all: Lane::new("breaker-calls", all, clock, wall.clone()),
-            changes: Lane::new("breaker-events", changes, clock, wall),
+            all: Lane::new("breaker-calls", all, wall.clone()),
+            changes: Lane::new("breaker-events", changes, wall),
             dropped: AtomicU64::new(0),
         }
     }
 
     /// Queues an event; never waits.
-    pub(crate) fn announce(&self, service: &ServiceName, tick: Tick, kind: EventKind) {
-        let of_a_call = kind.is_of_a_call();
-        let event = || Message::Event { service: service.clone(), tick, kind: kind.clone() };
+    pub(crate) fn announce(&self, service: &ServiceName, tick: Tick, what: impl Into<Announcement>) {
+        if !self.all.has_listeners() && !self.changes.has_listeners() {
+            return;
+        }
+        let what = what.into();
+        let of_a_call = what.is_of_a_call();
+        let event = || Message::Event { service: service.clone(), tick, what: what.clone() };
         let lanes = [Some(&self.all), (!of_a_call).then_some(&self.changes)];
         for lane in lanes.into_iter().flatten().filter(|lane| lane.has_listeners()) {
             if !lane.queue(of_a_call, event()) {
@@ -138,12 +141,11 @@ struct LaneWork {
     listeners: AtomicUsize,
     /// Events that wait: other events, and those of calls.
     waiting: [AtomicUsize; 2],
-    clock: Clock,
-    wall: Arc<dyn WallClock>,
+    wall: WallTime,
 }
 
 impl Lane {
-    fn new(name: &'static str, observers: Vec<Arc<dyn Observer>>, clock: Clock, wall: Arc<dyn WallClock>) -> Self {
+    fn new(name: &'static str, observers: Vec<Arc<dyn Observer>>, wall: WallTime) -> Self {
         let (queue, events) = channel();
         let work = LaneWork {
             events: Mutex::new(events),
@@ -151,7 +153,6 @@ impl Lane {
             observers: Mutex::new(observers.into()),
             streams: Mutex::default(),
             waiting: Default::default(),
-            clock,
             wall,
         };
         Self { queue, work: Arc::new(work), started: AtomicBool::new(false), name }
@@ -196,18 +197,16 @@ impl LaneWork {
         OF_OBSERVERS.set(true);
         let events = lock(&self.events);
         while let Ok(message) = events.recv() {
-            let (service, tick, kind) = match message {
+            let (service, tick, what) = match message {
                 Message::Flush(done) => {
                     let _ = done.send(());
                     continue;
                 }
-                Message::Event { service, tick, kind } => (service, tick, kind),
+                Message::Event { service, tick, what } => (service, tick, what),
             };
-            self.waiting[usize::from(kind.is_of_a_call())].fetch_sub(1, Ordering::Relaxed);
+            self.waiting[usize::from(what.is_of_a_call())].fetch_sub(1, Ordering::Relaxed);
             // The wall clock is read here and not by the breaker: not even a clock that blocks touches a call.
-            let age = self.clock.now().since(tick);
-            let at = catch_unwind(AssertUnwindSafe(|| self.wall.now())).ok().and_then(|now| now.checked_sub(age));
-            self.hand_out(&Event { service, at: at.unwrap_or(SystemTime::UNIX_EPOCH), kind });
+            self.hand_out(&Event { service, at: self.wall.at(tick), kind: what.kind(&self.wall) });
         }
     }
 

@@ -6,10 +6,12 @@ use std::{
 };
 
 use crate::{
+    clock::WallTime,
     error::Rejection,
     outcome::{ServiceName, Settlement, Verdict},
     policy::Mode,
-    state::machine::Transition,
+    state::{PastFailure, heard::HeardStep},
+    view::{LastFailure, Transition},
 };
 
 /// One thing that happened to one breaker.
@@ -66,13 +68,6 @@ pub enum EventKind {
     },
 }
 
-impl EventKind {
-    /// Whether it is about a single call.
-    pub(crate) const fn is_of_a_call(&self) -> bool {
-        matches!(self, Self::Admitted { .. } | Self::Rejected(_) | Self::Settled { .. })
-    }
-}
-
 /// Hears of events, on the registry's own threads: it may block, panic or be slow without touching any call. Observers that want
 /// every call have a queue and a thread of their own, so they delay no observer of transitions.
 ///
@@ -102,6 +97,45 @@ impl<O: Observer + ?Sized> Observer for Arc<O> {
     }
 }
 
+/// What a breaker announces. A change of state becomes a [`Transition`] on the observers' thread, which may ask the wall
+/// clock.
+#[derive(Clone)]
+pub(crate) enum Announcement {
+    Kind(EventKind),
+    Transition { heard: HeardStep, last_failure: Option<PastFailure>, would_open: bool },
+}
+
+impl From<EventKind> for Announcement {
+    fn from(kind: EventKind) -> Self {
+        Self::Kind(kind)
+    }
+}
+
+impl Announcement {
+    /// Whether it is about a single call.
+    pub(crate) const fn is_of_a_call(&self) -> bool {
+        matches!(self, Self::Kind(EventKind::Admitted { .. } | EventKind::Rejected(_) | EventKind::Settled { .. }))
+    }
+
+    pub(crate) fn kind(self, wall: &WallTime) -> EventKind {
+        let (heard, last_failure, would_open) = match self {
+            Self::Kind(kind) => return kind,
+            Self::Transition { heard, last_failure, would_open } => (heard, last_failure, would_open),
+        };
+        let step = heard.step;
+        let transition = Transition {
+            from: step.from,
+            since: wall.at(heard.since),
+            to: step.to,
+            cause: step.cause,
+            generation: step.generation,
+            open_for: step.open_for,
+            last_failure: last_failure.map(|past| LastFailure::new(past, wall)),
+        };
+        if would_open { EventKind::WouldOpen(transition) } else { EventKind::Transition(transition) }
+    }
+}
+
 /// Writes transitions, overrides and reloads to the log, one line each.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct LogObserver;
@@ -117,14 +151,17 @@ impl Observer for LogObserver {
         match &event.kind {
             EventKind::Transition(t) => {
                 let open_for = t.open_for.unwrap_or_default();
+                let since = jiff::Timestamp::try_from(t.since).unwrap_or_default();
+                let last_failure = t.last_failure.as_ref().map(tracing::field::display);
                 if t.open_for.is_some() {
-                    tracing::warn!(service, from = %t.from, to = %t.to, reason = %t.cause, ?open_for, %at, "circuit breaker opened");
+                    tracing::warn!(service, from = %t.from, %since, to = %t.to, reason = %t.cause, ?open_for, last_failure, %at, "circuit breaker opened");
                 } else {
-                    tracing::info!(service, from = %t.from, to = %t.to, reason = %t.cause, %at, "circuit breaker {}", t.to);
+                    tracing::info!(service, from = %t.from, %since, to = %t.to, reason = %t.cause, last_failure, %at, "circuit breaker {}", t.to);
                 }
             }
             EventKind::WouldOpen(t) => {
-                tracing::warn!(service, reason = %t.cause, %at, "circuit breaker would open (observing only)");
+                let last_failure = t.last_failure.as_ref().map(tracing::field::display);
+                tracing::warn!(service, reason = %t.cause, last_failure, %at, "circuit breaker would open (observing only)");
             }
             EventKind::Overridden { mode, who, why } => {
                 tracing::warn!(service, mode = mode.as_str(), who, why, %at, "circuit breaker override");

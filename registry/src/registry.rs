@@ -5,16 +5,16 @@ use std::{
     hash::{BuildHasher, RandomState},
     ops::Deref,
     sync::{
-        Arc, OnceLock,
+        Arc, Mutex, OnceLock, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
-    time::Duration,
+    time::{Duration, SystemTime},
 };
 
 use crate::{
     announcer::{Announcer, EventStream},
     breaker::{Breaker, call::Call, inner::BreakerInner, shared::Shared, store_port::StorePort, table::BreakerTable},
-    clock::{Clock, SystemWallClock, WallClock},
+    clock::{Clock, SystemWallClock, WallClock, WallTime},
     error::{CallError, Classify},
     event::{EventKind, LogObserver, Observer},
     fleet::store_sync::StoreSync,
@@ -53,6 +53,9 @@ struct Extras {
     store: Option<Arc<StoreHandle>>,
     /// Reloads of the configuration: applied, and refused.
     reloads: [AtomicU64; 2],
+    /// Whether the last reload was applied, and when it was, by the wall clock.
+    last_reload: Mutex<Option<(bool, SystemTime)>>,
+    wall: Arc<dyn WallClock>,
     #[cfg(feature = "temporal-plugin")]
     shared_task: crate::fleet::shared_task::SharedTask,
 }
@@ -128,7 +131,7 @@ impl CircuitRegistry {
     /// changes. A service that is no longer configured goes by the defaults.
     pub fn apply(&self, config: BreakersConfig) -> ConfigDiff {
         let diff = self.table.apply(config);
-        self.extras.reloads[0].fetch_add(1, Ordering::Relaxed);
+        self.count_reload(true);
         diff
     }
 
@@ -186,7 +189,7 @@ impl CircuitRegistry {
 
     /// Reports a configuration that could not be loaded: an event, a log line and a count.
     pub fn reload_failed(&self, error: &crate::policy::config::ConfigError) {
-        self.extras.reloads[1].fetch_add(1, Ordering::Relaxed);
+        self.count_reload(false);
         let shared = self.table.shared();
         let kind = EventKind::ReloadFailed { error: error.to_string() };
         shared.announcer.announce(&ServiceName::from(""), shared.clock.now(), kind);
@@ -197,6 +200,18 @@ impl CircuitRegistry {
     pub fn reloads(&self) -> (u64, u64) {
         let [applied, refused] = &self.extras.reloads;
         (applied.load(Ordering::Relaxed), refused.load(Ordering::Relaxed))
+    }
+
+    /// Whether the last reload was applied, and when it was, by the wall clock; `None` before the first.
+    #[must_use]
+    pub fn last_reload(&self) -> Option<(bool, SystemTime)> {
+        *self.extras.last_reload.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn count_reload(&self, applied: bool) {
+        self.extras.reloads[usize::from(!applied)].fetch_add(1, Ordering::Relaxed);
+        let now = self.extras.wall.now();
+        *self.extras.last_reload.lock().unwrap_or_else(PoisonError::into_inner) = Some((applied, now));
     }
 
     /// Events that observers missed because they were too slow.
@@ -363,11 +378,13 @@ impl RegistryBuilder {
         let seed = self.seed.unwrap_or_else(|| RandomState::new().hash_one(Duration::ZERO));
         let process = self.process.unwrap_or_else(|| format!("{:016x}", RandomState::new().hash_one(seed)));
         let clock = Clock::start();
-        let wall = self.wall.clone();
+        let (wall, reload_wall) = (self.wall.clone(), self.wall.clone());
+        let wall_time = WallTime::new(clock, self.wall);
         let store = self.store.map(|store| Arc::new(StoreHandle::new(store, clock, wall, process)));
         let shared = Shared {
             clock,
-            announcer: Announcer::new(self.observers, clock, self.wall),
+            announcer: Announcer::new(self.observers, wall_time.clone()),
+            wall: wall_time,
             measured: self.measured,
             seed,
             store: store.clone().map(|store| store as Arc<dyn StorePort>),
@@ -375,6 +392,8 @@ impl RegistryBuilder {
         let extras = Extras {
             store,
             reloads: Default::default(),
+            last_reload: Mutex::default(),
+            wall: reload_wall,
             #[cfg(feature = "temporal-plugin")]
             shared_task: Default::default(),
         };

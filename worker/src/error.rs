@@ -1,7 +1,7 @@
 //! How a command fails: what happened, what to do next, and the exit code.
 //!
 //! Exit code 2 is the user's mistake (input, configuration, flags). Exit code 1 is a failure of this program or its
-//! environment. Exit code 130 means that a signal interrupted the command.
+//! environment. Exit codes 3 and 4 are about a report that was made: `--fail-on` asked for them. Exit code 130 means that a signal interrupted the command.
 
 use std::{fmt, io, process::ExitCode};
 
@@ -22,6 +22,11 @@ impl CliError {
     /// A failure that is not the user's mistake: exit code 1.
     pub fn failure(what: impl fmt::Display) -> Self {
         Self { code: 1, what: what.to_string(), next: None }
+    }
+
+    /// A report that the user asked to be told about with `--fail-on`: exit code 3 for a gap, 4 for a hit.
+    pub(crate) fn report(code: u8, what: impl fmt::Display) -> Self {
+        Self { code, what: what.to_string(), next: None }
     }
 
     /// A port that cannot be listened on.
@@ -46,7 +51,7 @@ impl CliError {
         Self { next, ..self }
     }
 
-    /// The exit code: 1, 2 or 130.
+    /// The exit code: 1, 2, 3, 4 or 130.
     #[must_use]
     pub const fn code(&self) -> u8 {
         self.code

@@ -56,6 +56,12 @@ fn an_invalid_subject_is_the_users_mistake() {
     investigate(&["--country", "NO"], &["empty", "registration number"]);
     investigate(&["--country", "NO", "--name", "   "], &["empty"]);
     investigate(&["--id", "923609016"], &["--country"]);
+    let long = "x".repeat(120_000);
+    investigate(&["--country", "NO", "--name", &long], &["120000 bytes", "1000"]);
+    investigate(&["--again", "investigation-1", "--country", "NO"], &["--again", "--country"]);
+    investigate(&["--country", "NO", "--id", "923609016", "-o", "/nowhere/report.html"], &["/nowhere/report.html"]);
+    investigate(&["--country", "NO", "--id", "923609016", "-o", "."], &["folder"]);
+    investigate(&["--country", "NO", "--id", "923609016", "--format", "pdf"], &["pdf", "markdown"]);
 }
 
 #[test]
@@ -64,10 +70,22 @@ fn without_a_server_the_message_says_how_to_start_one() {
         &["investigate", "--country", "NO", "--id", "923609016"][..],
         &["worker"],
         &["history", "export", "investigation-1"],
+        &["report", "investigation-1"],
+        &["list"],
+        &["follow", "investigation-1"],
     ] {
         fails(command, 1, &["no Temporal server at 127.0.0.1:1", "osint dev"]);
     }
     fails(&["breakers", "--admin", "127.0.0.1:1"], 1, &["no worker answers at 127.0.0.1:1", "osint worker"]);
+}
+
+#[test]
+fn ids_and_time_spans_are_checked_before_anything_starts() {
+    fails(&["report", "--diff", "investigation-1"], 2, &["--diff", "two ids"]);
+    fails(&["report", "investigation-1", "investigation-2"], 2, &["--diff"]);
+    fails(&["report"], 2, &["ID"]);
+    fails(&["list", "--since", "soon"], 2, &["soon", "12h"]);
+    fails(&["report", "x", "-o", "/nowhere/x.html"], 2, &["/nowhere/x.html"]);
 }
 
 #[test]

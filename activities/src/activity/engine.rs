@@ -234,7 +234,10 @@ fn reason(error: &CallError<SourceError>, billed: bool, collected: bool) -> Reas
 
 /// Whether another attempt could succeed: exactly the reasons that are retried.
 fn may_pass(reason: Reason) -> bool {
-    matches!(reason, Reason::TimedOut | Reason::Failed | Reason::BulkheadFull | Reason::RateLimited)
+    matches!(
+        reason,
+        Reason::TimedOut | Reason::Failed | Reason::BulkheadFull | Reason::RateLimited | Reason::NoTimeLeft
+    )
 }
 
 /// Whole milliseconds.

@@ -32,7 +32,7 @@ impl SyncTask {
     pub(super) async fn write_shared(&self) {
         let Some(store) = self.handle.fleet() else { return pending().await };
         let mut failures = 0;
-        let limiter = Limiter::new(&PUBLISH);
+        let mut limiter = Limiter::new(&PUBLISH);
         loop {
             if self.handle.shared.is_empty() {
                 self.handle.shared.filled.notified().await;
@@ -132,7 +132,7 @@ impl SyncTask {
     /// Publishes failures in a row. This runs beside everything else: the sooner peers know, the less a dying upstream costs.
     pub(super) async fn publish_failures(&self) {
         let Some(store) = self.handle.fleet() else { return pending().await };
-        let limiter = Limiter::new(&PUBLISH);
+        let mut limiter = Limiter::new(&PUBLISH);
         loop {
             while self.handle.failing.is_empty() {
                 self.handle.failing.filled.notified().await;

@@ -16,7 +16,7 @@ use std::time::{Duration, SystemTime};
 use reqwest::{Error, RequestBuilder, Response, header::RETRY_AFTER};
 
 use super::http::parse_retry_after;
-use crate::{Breaker, CallError, CircuitRegistry, Classify, Verdict, policy::Policy};
+use crate::{Breaker, CallError, CircuitRegistry, Failure, FailureKind, Judgement, breaker::call, policy::Policy};
 
 impl CircuitRegistry {
     /// Sends `request` through the breaker of `service`; see [`Breaker::send`].
@@ -50,18 +50,16 @@ impl Breaker {
     }
 }
 
-/// The verdict, and for a failure the time that the service asked for.
-fn judge(result: &Result<Response, Error>, policy: &Policy) -> (Verdict, Option<Duration>) {
-    match result {
-        Ok(answer) => {
-            let retry_after = retry_after(answer);
-            (policy.status_verdict(answer.status().as_u16(), retry_after), retry_after)
-        }
+fn judge(result: &Result<Response, Error>, policy: &Policy) -> Judgement {
+    let (status, retry_after) = match result {
+        Ok(answer) => (answer.status().as_u16(), retry_after(answer)),
         Err(error) => match error.status() {
-            Some(status) => (policy.status_verdict(status.as_u16(), None), None),
-            None => (error.verdict(), None),
+            Some(status) => (status.as_u16(), None),
+            None => return call::classified(result),
         },
-    }
+    };
+    let failure = Failure::new(FailureKind::Status).saying(&format!("HTTP {status}"));
+    Judgement { verdict: policy.status_verdict(status, retry_after), retry_after, failure: Some(failure) }
 }
 
 #[expect(clippy::disallowed_methods, reason = "a date in a header is wall time")]

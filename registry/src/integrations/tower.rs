@@ -9,13 +9,12 @@ use std::{
     mem::replace,
     pin::Pin,
     task::{Context, Poll},
-    time::Duration,
 };
 
 use tower_layer::Layer;
 use tower_service::Service;
 
-use crate::{Breaker, CallError, Classify, Verdict, breaker::call};
+use crate::{Breaker, CallError, Classify, Judgement, breaker::call};
 
 /// Wraps services in a breaker whose verdicts come from `J`.
 #[derive(Debug, Clone)]
@@ -91,36 +90,19 @@ where
 pub struct Classified;
 
 impl<T, E: Classify> JudgeCall<T, E> for Classified {
-    fn judge(&self, result: &Result<T, E>) -> (Verdict, Option<Duration>) {
+    fn judge(&self, result: &Result<T, E>) -> Judgement {
         call::classified(result)
     }
 }
 
 /// What can judge a finished call: the layer's own [`Classify`]-based judge, or a function from result to verdict.
 pub trait JudgeCall<T, E> {
-    /// The verdict, and for a failure the time that the service asked for.
-    fn judge(&self, result: &Result<T, E>) -> (Verdict, Option<Duration>);
+    /// The verdict, and for a failure how long the service asked to be left alone.
+    fn judge(&self, result: &Result<T, E>) -> Judgement;
 }
 
 impl<T, E, F: Fn(&Result<T, E>) -> O, O: Into<Judgement>> JudgeCall<T, E> for F {
-    fn judge(&self, result: &Result<T, E>) -> (Verdict, Option<Duration>) {
-        let Judgement(verdict, not_before) = self(result).into();
-        (verdict, not_before)
-    }
-}
-
-/// A verdict, with or without a time to stay away.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Judgement(Verdict, Option<Duration>);
-
-impl From<Verdict> for Judgement {
-    fn from(verdict: Verdict) -> Self {
-        Self(verdict, None)
-    }
-}
-
-impl From<(Verdict, Option<Duration>)> for Judgement {
-    fn from((verdict, not_before): (Verdict, Option<Duration>)) -> Self {
-        Self(verdict, not_before)
+    fn judge(&self, result: &Result<T, E>) -> Judgement {
+        self(result).into()
     }
 }

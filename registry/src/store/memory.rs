@@ -214,7 +214,7 @@ impl FleetStore for MemoryStore {
     fn take<'a>(&'a self, service: &'a ServiceName, limit: &'a RateLimitPolicy) -> Answer<'a, Result<(), Duration>> {
         self.answer(|state, now| {
             let limiter = state.limits.entry(service.clone()).or_insert_with(|| Limiter::new(limit));
-            limiter.take(Tick::from_nanos(now.as_micros().saturating_mul(1000))).map(drop)
+            limiter.take(Tick::from_nanos(now.as_micros().saturating_mul(1000)))
         })
     }
 

@@ -48,7 +48,7 @@ pub(super) enum Next {
 
 pub(super) fn next(ended: &Ended, policy: &Policy) -> Next {
     match ended.reason {
-        Reason::Declined => ended.directive,
+        Reason::Declined | Reason::NoTimeLeft => ended.directive,
         Reason::Failed | Reason::TimedOut => repeat(ended, policy),
         _ if ended.on_open == OnOpen::Degrade => ended.directive,
         Reason::Throttled if given_up(ended, policy) => Next::Never,

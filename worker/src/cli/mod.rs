@@ -1,12 +1,17 @@
 //! The command `osint`. Each subcommand has a file with its arguments and the function that runs it.
 
+mod admin_client;
 mod breakers;
 mod check;
 mod demo;
 mod dev;
 mod effective;
+mod find;
 mod history;
 mod investigate;
+mod output;
+mod progress;
+mod report;
 mod sources;
 mod worker;
 
@@ -19,8 +24,9 @@ use circuit_registry::BreakersConfig;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::{
+    admin::Token,
     error::CliError,
-    report::{Paint, Report, page},
+    report::neutral::escaped_json,
     telemetry::{LogFormat, init_log},
 };
 
@@ -42,7 +48,8 @@ Try it without anything else running:
   osint dev --fault tavily=down                 server, simulated sources and worker, until Ctrl-C
   osint investigate --country NO --id 923609016 after that, in another terminal
 
-Exit codes: 0 done, 1 a failure of the program or its environment, 2 your input needs a correction, 130 interrupted.")]
+Exit codes: 0 done, 1 a failure of the program or its environment, 2 your input needs a correction, 3 the report has a
+gap (--fail-on gap), 4 a watch list names the company (--fail-on hit), 130 interrupted.")]
 pub struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -67,6 +74,18 @@ enum Command {
     Worker(worker::WorkerCommand),
     /// Investigate a company and print the report
     Investigate(investigate::Investigate),
+    /// Print the report of an investigation that has ended, or what differs between two
+    Report(report::ReportCommand),
+    /// List investigations
+    List(find::List),
+    /// Print the report of an investigation as far as it is
+    Show(find::Show),
+    /// Follow an investigation that was started before
+    Follow(find::Follow),
+    /// End an investigation
+    Cancel(find::Cancel),
+    /// Create the search attributes that `list` needs on the Temporal server
+    Setup(find::Setup),
     /// Show the breakers of a running worker
     Breakers(breakers::Breakers),
     /// List the sources, their operations, and what they need
@@ -101,6 +120,8 @@ impl Cli {
     /// When it fails. The error says why and what to do.
     pub async fn run(self) -> Result<(), CliError> {
         let level = match self.verbose {
+            // The demo says itself what its breakers do.
+            0 if matches!(self.command, Command::Demo(_)) => "error",
             0 => "error,circuit_registry=info",
             1 => "warn,circuit_registry=info,osint_worker=debug,osint_activities=debug",
             _ => "info,circuit_registry=debug,osint_worker=debug,osint_activities=debug",
@@ -108,10 +129,16 @@ impl Cli {
         init_log(level, self.log);
         let file = self.config.as_deref();
         match self.command {
-            Command::Demo(command) => command.run(load(file)?.config).await,
+            Command::Demo(command) => command.run().await,
             Command::Dev(command) => command.run(load(file)?).await,
             Command::Worker(command) => command.run(load(file)?).await,
             Command::Investigate(command) => command.run().await,
+            Command::Report(command) => command.run().await,
+            Command::List(command) => command.run().await,
+            Command::Show(command) => command.run().await,
+            Command::Follow(command) => command.run().await,
+            Command::Cancel(command) => command.run().await,
+            Command::Setup(command) => command.run().await,
             Command::Breakers(command) => command.run().await,
             Command::Sources(command) => command.run(),
             Command::Check(command) => command.run(),
@@ -145,20 +172,27 @@ fn read(file: &Path) -> Result<Thresholds, CliError> {
     Ok(Thresholds { config, file: Some(file.to_owned()) })
 }
 
+/// The token of the admin server, from `OSINT_ADMIN_TOKEN` or the file that `OSINT_ADMIN_TOKEN_FILE` names.
+fn admin_token() -> Result<Option<Token>, CliError> {
+    const VARIABLE: &str = "OSINT_ADMIN_TOKEN";
+    const FILE: &str = "OSINT_ADMIN_TOKEN_FILE";
+    let set = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let (text, name) = match (set(VARIABLE), set(FILE)) {
+        (Some(text), _) => (text, VARIABLE),
+        (None, Some(file)) => {
+            let read = std::fs::read_to_string(&file);
+            (read.map_err(|error| CliError::user(format!("{FILE}: {file} cannot be read: {error}")))?, FILE)
+        }
+        (None, None) => return Ok(None),
+    };
+    text.parse().map(Some).map_err(|error| CliError::user(format!("{name}: {error}")))
+}
+
 /// Prints a document for programs.
 fn print_json(value: &impl serde::Serialize) -> Result<(), CliError> {
     let text = serde_json::to_string_pretty(value)
         .map_err(|error| CliError::failure(format!("cannot write JSON: {error}")))?;
-    print(&text)
-}
-
-/// Prints a report, for programs or for people.
-fn print_report(report: &Report, json: bool) -> Result<(), CliError> {
-    if !json {
-        return print(&format!("\n{}", page(report, Paint::of(&std::io::stdout()))));
-    }
-    let document = report.document().map_err(|error| CliError::failure(format!("cannot write JSON: {error}")))?;
-    print_json(&document)
+    print(&escaped_json(&text))
 }
 
 /// Prints to standard error. If standard error is closed, the text is lost and the command goes on.

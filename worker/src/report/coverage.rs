@@ -78,12 +78,21 @@ fn meaning(status: Status) -> &'static str {
 }
 
 fn statement(asked: usize, gaps: &[Gap], not_asked: &[Gap]) -> String {
-    let open: Vec<&str> = gaps.iter().chain(not_asked).map(|gap| gap.operation.as_str()).collect();
+    let is_dated = |gap: &&Gap| gap.status == Status::Cached;
+    let dated: Vec<&str> = gaps.iter().filter(is_dated).map(|gap| gap.operation.as_str()).collect();
+    let open = gaps.iter().filter(|gap| !is_dated(gap)).chain(not_asked);
+    let open: Vec<&str> = open.map(|gap| gap.operation.as_str()).collect();
     let first = match (asked, gaps.len()) {
         (0, _) => "No source had a question for this subject.".to_owned(),
         (1, 0) => "The one question that applies was answered.".to_owned(),
         (_, 0) => format!("All {asked} questions that apply were answered."),
         (_, open) => format!("{} of the {asked} questions that apply were answered in full.", asked - open),
+    };
+    let first = match dated.as_slice() {
+        [] => first,
+        names => {
+            format!("{first} An earlier answer stands in for {}: it is true as of its date only.", names.join(", "))
+        }
     };
     match (asked, open.is_empty()) {
         (0, true) => format!("{first} This report supports no conclusion."),
@@ -132,7 +141,8 @@ mod tests {
             assert_eq!(coverage.gaps[0].operation, findings[last].operation);
             assert!(coverage.gaps[0].means.ends_with(&plan.questions[last].answers));
             let text = format!("{} {}", coverage.statement, coverage.gaps[0].means).to_lowercase();
-            assert!(coverage.statement.contains("no conclusion"));
+            let dated = coverage.statement.contains("as of its date") && !coverage.statement.contains("no conclusion");
+            assert!(coverage.statement.contains("no conclusion") || (status == Status::Cached && dated));
             assert!(!["clean", "clear", "no hits"].iter().any(|word| text.contains(word)), "{text}");
         }
     }

@@ -1,23 +1,42 @@
 //! The result of an investigation as one document, and as a page for people.
 
+pub mod again;
 mod coverage;
+pub mod export;
+pub mod insight;
+pub mod neutral;
+pub mod page;
 mod plan;
 mod render;
 
+use std::time::Duration;
+
 use circuit_registry::BreakerView;
+use jiff::Timestamp;
 use osint_activities::model::{Finding, Status, Subject};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use insight::{Insight, Verdict, VerdictWord};
+
 pub use coverage::{Coverage, Gap};
 pub use plan::{Deferred, Plan, Question, Step, warnings};
-pub use render::{Paint, Table, breakers, page, step};
+pub use render::{Paint, Table, breakers, step};
 
-/// How complete an investigation is as a whole.
+/// Version of the report's document. It rises when a reader of the earlier version would misread the new one.
+pub const VERSION: u32 = 2;
+
+/// Reports without a version are of the first.
+const fn first_version() -> u32 {
+    1
+}
+
+/// How complete an investigation is as a whole, in the three words that programs have always read. People read the finer
+/// [`Verdict`](insight::Verdict), and the two never contradict each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Overall {
-    /// Every question that applied was answered in full.
+    /// Every question that can be asked about the subject was answered in full.
     Complete,
     /// Some were not answered in full. The coverage names them.
     Partial,
@@ -43,6 +62,9 @@ pub struct Report {
     pub findings: Vec<Finding>,
     /// The breakers of the sources that were asked, as they were at the end.
     pub breakers: Vec<BreakerStatus>,
+    /// Version of this document: [`VERSION`] when it was made.
+    #[serde(default = "first_version")]
+    pub version: u32,
 }
 
 impl Overall {
@@ -62,11 +84,11 @@ impl Report {
     #[must_use]
     pub fn new(id: &str, plan: Plan, mut findings: Vec<Finding>, breakers: Vec<BreakerStatus>) -> Self {
         let coverage = Coverage::of(&plan, &findings);
-        let status = match (coverage.gaps.is_empty() && coverage.not_asked.is_empty(), coverage.answered) {
+        let status = match (Verdict::of(&coverage).word, coverage.answered) {
             // Without an answered question the report is degraded, even if there are no gaps.
             (_, 0) => Overall::Degraded,
-            (true, _) => Overall::Complete,
-            (false, _) => Overall::Partial,
+            (VerdictWord::Complete | VerdictWord::CompleteAsFarAsItApplies, _) => Overall::Complete,
+            (VerdictWord::Partial, _) => Overall::Partial,
         };
         findings.extend(plan.deferred.into_iter().map(|Deferred { question, why }| {
             Finding::new(&question.source, &question.operation, Status::NotApplicable).because(why)
@@ -74,15 +96,21 @@ impl Report {
         findings.extend(plan.not_applicable);
         let (investigation_id, subject) = (id.to_owned(), plan.subject);
         let warnings = warnings(&subject);
-        Self { investigation_id, subject, status, coverage, warnings, findings, breakers }
+        Self { investigation_id, subject, status, coverage, warnings, findings, breakers, version: VERSION }
     }
 
-    /// The report as the document of `--json`. Every finding has the same keys; an empty one is `null`.
+    /// The report as the document of `--json`: the report, grown by what [`Insight`] reads from it. Every finding has the
+    /// same keys; an empty one is `null`.
     ///
     /// # Errors
     /// Never for a report that was read from JSON or made by a workflow.
     pub fn document(&self) -> serde_json::Result<Value> {
         let mut document = serde_json::to_value(self)?;
+        if let (Some(document), Value::Object(insight)) =
+            (document.as_object_mut(), serde_json::to_value(Insight::of(self))?)
+        {
+            document.extend(insight);
+        }
         let findings = document.get_mut("findings").and_then(Value::as_array_mut).into_iter().flatten();
         for finding in findings.filter_map(Value::as_object_mut) {
             for key in ["reason", "started_at", "data"] {
@@ -90,6 +118,13 @@ impl Report {
             }
         }
         Ok(document)
+    }
+
+    /// When the last question was answered; `None` if nothing was asked.
+    #[must_use]
+    pub fn ended(&self) -> Option<Timestamp> {
+        let end = |finding: &Finding| finding.started_at?.checked_add(Duration::from_millis(finding.duration_ms)).ok();
+        self.findings.iter().filter_map(end).max()
     }
 
     /// The findings of questions that applied.
@@ -151,7 +186,8 @@ mod tests {
     #[test]
     fn the_document_has_every_promised_key() {
         let document = report(Status::Complete).document().expect("serialisable");
-        for key in ["investigation_id", "subject", "status", "coverage", "findings", "breakers"] {
+        let grown = ["verdict", "facts", "attention", "people", "signals", "version"];
+        for key in ["investigation_id", "subject", "status", "coverage", "findings", "breakers"].iter().chain(&grown) {
             assert!(document.get(key).is_some(), "{key} is missing");
         }
         for finding in document["findings"].as_array().expect("a list") {

@@ -1,13 +1,17 @@
-//! The report on a terminal: tables with aligned columns, and colours.
+//! Tables with aligned columns, colours, and the lines of progress on a terminal.
 //!
 //! `comfy-table` would not shorten this. Its tables pad the last column and bring crossterm along, and a cell here takes its
 //! colour from a status.
 
-use std::{fmt::Write as _, io::IsTerminal};
+use std::io::IsTerminal;
 
-use osint_activities::model::{Finding, Status};
+use osint_activities::model::Status;
+use unicode_width::UnicodeWidthStr;
 
-use super::{BreakerStatus, Report, Step};
+use super::{
+    BreakerStatus, Step,
+    neutral::{clipped, neutral},
+};
 
 /// Whether to colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,6 +50,18 @@ impl Paint {
         self.with(DIM, text)
     }
 
+    pub(super) fn green(self, text: &str) -> String {
+        self.with(GREEN, text)
+    }
+
+    pub(super) fn yellow(self, text: &str) -> String {
+        self.with(YELLOW, text)
+    }
+
+    pub(super) fn red(self, text: &str) -> String {
+        self.with(RED, text)
+    }
+
     fn status(self, status: Status, text: &str) -> String {
         let code = match status {
             Status::Complete | Status::NotFound => GREEN,
@@ -70,7 +86,6 @@ pub struct Table {
 #[derive(Debug, Clone)]
 enum Colour {
     Head,
-    Of(Status),
     State(String),
 }
 
@@ -81,9 +96,9 @@ impl Table {
         Self { rows: vec![head.iter().map(|cell| ((*cell).to_owned(), Some(Colour::Head))).collect()] }
     }
 
-    /// Adds a row of plain cells.
+    /// Adds a row of plain cells. Their text is made [harmless](neutral).
     pub fn row(&mut self, cells: impl IntoIterator<Item = String>) {
-        self.rows.push(cells.into_iter().map(|cell| (cell, None)).collect());
+        self.rows.push(cells.into_iter().map(|cell| (neutral(&cell), None)).collect());
     }
 
     /// The table, one line a row, with this many spaces before each.
@@ -92,7 +107,7 @@ impl Table {
         let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
         let width = |column: usize| {
             let cells = self.rows.iter().filter_map(|row| row.get(column));
-            cells.map(|(text, _)| text.chars().count()).max().unwrap_or(0)
+            cells.map(|(text, _)| text.width()).max().unwrap_or(0)
         };
         let widths: Vec<usize> = (0..columns).map(width).collect();
         let mut out = String::new();
@@ -100,11 +115,11 @@ impl Table {
             let mut line = " ".repeat(indent);
             for (column, (text, colour)) in row.iter().enumerate() {
                 let last = column + 1 == row.len();
-                let padded = if last { text.clone() } else { format!("{text:<width$}  ", width = widths[column]) };
+                let pad = if last { 0 } else { widths[column] - text.width() + 2 };
+                let padded = format!("{text}{}", " ".repeat(pad));
                 line.push_str(&match colour {
                     None => padded,
                     Some(Colour::Head) => paint.bold(&padded),
-                    Some(Colour::Of(status)) => paint.status(*status, &padded),
                     Some(Colour::State(state)) => paint.state(state, &padded),
                 });
             }
@@ -115,87 +130,6 @@ impl Table {
     }
 }
 
-fn finding_row(finding: &Finding) -> Vec<(String, Option<Colour>)> {
-    let time = if finding.started_at.is_none() { "–".to_owned() } else { format!("{} ms", finding.duration_ms) };
-    let attempts = if finding.attempts == 0 { "–".to_owned() } else { finding.attempts.to_string() };
-    vec![
-        (finding.operation.clone(), None),
-        (finding.status.to_string(), Some(Colour::Of(finding.status))),
-        (time, None),
-        (attempts, None),
-        (reason(finding), None),
-    ]
-}
-
-/// The reason, and the id of a job that was started and paid for.
-fn reason(finding: &Finding) -> String {
-    let job = finding.job.as_ref().map(|job| match finding.retry_at {
-        Some(at) if finding.status == Status::Pending => format!("job {}, to be collected from {at:.0}", job.id),
-        _ => format!("job {}", job.id),
-    });
-    finding.reason.iter().cloned().chain(job).collect::<Vec<_>>().join("; ")
-}
-
-/// A report as a page: the company, the findings, the coverage, the breakers.
-#[must_use]
-pub fn page(report: &Report, paint: Paint) -> String {
-    let subject = &report.subject;
-    let name = subject.name.as_deref().or(subject.lei.as_deref()).or(subject.vat.as_deref()).unwrap_or("company");
-    let id = subject.id.as_deref().unwrap_or_default();
-    let title = format!("{name} ({} {id})", subject.country).replace(" )", ")");
-    let mut out = format!("{}  {}\n\n", paint.bold(&title), report.status.as_str());
-    let mut table = Table::new(&["SOURCE", "STATUS", "TIME", "TRIES", "REASON"]);
-    table.rows.extend(report.asked().map(finding_row));
-    out.push_str(&table.render(paint, 2));
-    let not_applicable = not_applicable(report);
-    if !not_applicable.is_empty() {
-        let _ = writeln!(out, "{}", paint.dim(&wrapped(&format!("not applicable: {}", not_applicable.join(", ")))));
-    }
-    let _ = writeln!(out, "\n{}", wrapped(&report.coverage.statement));
-    for warning in &report.warnings {
-        let _ = writeln!(out, "  - warning: {warning}");
-    }
-    for gap in report.coverage.gaps.iter().chain(&report.coverage.not_asked) {
-        let _ = writeln!(out, "  - {}: {}", gap.operation, gap.means);
-    }
-    if !report.breakers.is_empty() {
-        let _ = write!(out, "\n{}", breakers(&report.breakers, paint));
-    }
-    out
-}
-
-/// What does not apply. A source without any applicable operation is named once, otherwise each operation is named.
-fn not_applicable(report: &Report) -> Vec<&str> {
-    let asked: Vec<&str> = report.asked().map(|finding| finding.source.as_str()).collect();
-    let mut names = Vec::new();
-    let not_asked = |name: &str| report.coverage.not_asked.iter().any(|gap| gap.operation == name);
-    let unasked = report.findings.iter().filter(|finding| finding.status == Status::NotApplicable);
-    for finding in unasked.filter(|finding| !not_asked(&finding.operation)) {
-        let whole = !asked.contains(&finding.source.as_str());
-        let name = if whole { &finding.source } else { &finding.operation };
-        if !names.contains(&name.as_str()) {
-            names.push(name.as_str());
-        }
-    }
-    names
-}
-
-/// A paragraph in lines of readable length.
-fn wrapped(text: &str) -> String {
-    let (mut out, mut column) = (String::new(), 0);
-    for word in text.split_whitespace() {
-        let width = word.chars().count();
-        if column > 0 && column + 1 + width > 96 {
-            out.push('\n');
-            column = 0;
-        }
-        out.push_str(if column == 0 { "  " } else { " " });
-        out.push_str(word);
-        column += 1 + width;
-    }
-    out
-}
-
 /// Breakers as a table.
 #[must_use]
 pub fn breakers(states: &[BreakerStatus], paint: Paint) -> String {
@@ -204,31 +138,32 @@ pub fn breakers(states: &[BreakerStatus], paint: Paint) -> String {
         #[expect(clippy::cast_precision_loss, reason = "to be read by people, in seconds")]
         let due = retry_in_ms.map_or_else(String::new, |ms| format!("{:.1} s", ms as f64 / 1000.0));
         table.rows.push(vec![
-            (service.clone(), None),
-            (state.clone(), Some(Colour::State(state.clone()))),
+            (neutral(service), None),
+            (neutral(state), Some(Colour::State(state.clone()))),
             (due, None),
         ]);
     }
     table.render(paint, 2)
 }
 
-/// One line of live progress.
+/// One line of live progress, at most `width` columns wide.
 #[must_use]
-pub fn step(step: &Step, paint: Paint) -> String {
-    let Some(status) = step.status else { return format!("  … {:<28}", step.operation) };
+pub fn step(step: &Step, paint: Paint, width: usize) -> String {
+    let name = neutral(&step.operation);
+    let Some(status) = step.status else { return clipped(&format!("… {name}"), width) };
     let mark = match status {
         Status::Complete | Status::NotFound => "✓",
         Status::Degraded => "✗",
         _ => "·",
     };
-    let reason = step.reason.as_deref().map(|reason| format!("  {reason}")).unwrap_or_default();
-    let name = status.to_string();
+    let (word, time) = (status.to_string(), format!("{} ms", step.duration_ms));
+    let room = width.saturating_sub(2 + 2 + 28 + 1 + word.width() + 2 + time.width() + 2);
+    let reason = step.reason.as_deref().filter(|_| room > 8).map(|reason| format!("  {}", clipped(reason, room)));
     format!(
-        "  {} {:<28} {}  {} ms{reason}",
+        "  {} {name:<28} {}  {time}{}",
         paint.status(status, mark),
-        step.operation,
-        paint.status(status, &name),
-        step.duration_ms
+        paint.status(status, &word),
+        reason.unwrap_or_default()
     )
 }
 
@@ -242,6 +177,17 @@ mod tests {
         table.row(["š".into(), "longer".into(), String::new()]);
         table.row(["four".into(), "x".into(), "end".into()]);
         assert_eq!(table.render(Paint::PLAIN, 1), " A     B       C\n š     longer\n four  x       end\n");
+    }
+
+    #[test]
+    fn a_line_of_progress_is_harmless_and_fits() {
+        let long = Some(format!("\u{1b}[2J\n{}", "reason ".repeat(40)));
+        let step =
+            |status, reason| Step { source: "a".into(), operation: "a.b".into(), status, reason, duration_ms: 7 };
+        for settled in [step(Some(Status::Degraded), long), step(None, None)] {
+            let line = super::step(&settled, Paint::PLAIN, 60);
+            assert!(line.width() <= 60 && !line.contains('\u{1b}') && !line.contains('\n'), "{line}");
+        }
     }
 
     #[test]

@@ -9,6 +9,9 @@ use temporalio_common::error::{ActivityExecutionError, TimeoutType};
 
 use crate::report::Question;
 
+/// Why a question has no answer when its investigation was cancelled.
+pub(super) const CANCELLED: &str = "cancelled";
+
 /// When an activity started and when it ended, in workflow time.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Span {
@@ -55,6 +58,7 @@ fn sentence(reason: Reason, service: Option<&str>) -> String {
         Reason::Throttled => format!("{who} asked us to come back later"),
         Reason::Failed => format!("{who} failed"),
         Reason::Declined => format!("{who} declined the question"),
+        Reason::NoTimeLeft => format!("{who} was not asked, because no time was left"),
         _ => format!("no answer from {who}"),
     }
 }
@@ -69,7 +73,7 @@ fn other(error: &ActivityExecutionError) -> String {
         .to_owned();
     }
     match error {
-        ActivityExecutionError::Cancelled(_) => "cancelled",
+        ActivityExecutionError::Cancelled(_) => CANCELLED,
         ActivityExecutionError::Serialization(_) => "the answer cannot be read: it was written by another version",
         _ => "failed for a reason of our own; the worker's log has the details",
     }

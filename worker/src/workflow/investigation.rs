@@ -4,22 +4,25 @@
 
 use std::time::{Duration, SystemTime};
 
-use osint_activities::model::{Finding, Query, Status, Subject};
+use osint_activities::model::{Finding, Job, Query, Status, Subject};
 use temporalio_common::{
     ActivityCloseTimeouts, ActivityDefinition, RetryPolicy,
     error::{ActivityExecutionError, ApplicationFailure},
     protos::temporal::api::failure::v1::failure::FailureInfo,
 };
 use temporalio_sdk::{
-    ActivityOptions, LocalActivityOptions, WorkflowContext, WorkflowContextView, WorkflowResult, workflows::join_all,
+    ActivityOptions, LocalActivityOptions, TimerResult, WorkflowContext, WorkflowContextView, WorkflowResult,
+    WorkflowTermination, workflows::join_all,
 };
 use temporalio_workflow::{workflow, workflow_methods};
 
 use super::{
-    degraded::{Span, degraded},
+    attributes::{DEGRADED_BY, VERDICT, degraded_by, word},
+    degraded::{CANCELLED, Span, degraded},
+    input::InvestigationInput,
     planning::{BreakerFilter, FirstRound, PlanningActivities},
 };
-use crate::report::{Plan, Question, Report, Step};
+use crate::report::{Plan, Question, Report, Step, insight::Verdict};
 
 /// Time for one attempt. It is longer than every upstream's own timeout, so the breaker judges a slow upstream first.
 const ATTEMPT: Duration = Duration::from_secs(60);
@@ -49,32 +52,51 @@ const PLANNING: Duration = Duration::from_secs(10);
 #[derive(Default)]
 pub struct InvestigationWorkflow {
     steps: Vec<Step>,
+    /// All questions so far.
+    plan: Option<Plan>,
+    /// Their findings, in the order of the questions. `None` until there is one.
+    findings: Vec<Option<Finding>>,
 }
 
 #[workflow_methods]
 impl InvestigationWorkflow {
     /// Plans, asks everything that applies, plans again with what the registers answered, asks the rest, and reports. The
-    /// findings keep the order of the plans.
+    /// findings keep the order of the plans. A cancelled investigation ends as cancelled, with the report so far as its
+    /// details.
     #[run]
-    pub async fn run(ctx: &mut WorkflowContext<Self>, subject: Subject) -> WorkflowResult<Report> {
+    pub async fn run(ctx: &mut WorkflowContext<Self>, input: InvestigationInput) -> WorkflowResult<Report> {
+        let InvestigationInput { subject, earlier } = input;
         let planned = ctx.execute_local_activity(PlanningActivities::plan, subject, planning_options(3)).await;
         let mut plan = planned.map_err(|error| refused(&error))?;
-        let mut findings = ask_all(ctx, &plan).await;
+        let mut findings = ask_all(ctx, &plan, &plan, &earlier).await;
+        let cancelled = |findings: &[Finding]| {
+            let cut = findings.iter().any(|finding| finding.reason.as_deref() == Some(CANCELLED));
+            // Older investigations went on after a cancellation. Their histories replay as they were.
+            cut && ctx.cancellation_token().is_cancelled() && ctx.patched("cancellation-ends-it")
+        };
+        if cancelled(&findings) {
+            return Err(cut_short(ctx, plan, findings));
+        }
         if !plan.deferred.is_empty() {
             let first = FirstRound { plan: plan.clone(), findings: findings.clone() };
             // Without a second plan the deferred questions stay unasked, and the report says so.
             if let Ok(further) =
                 ctx.execute_local_activity(PlanningActivities::replan, first, planning_options(3)).await
             {
-                findings.extend(ask_all(ctx, &further).await);
-                plan.questions.extend(further.questions);
-                plan = Plan { questions: plan.questions, ..further };
+                plan.questions.extend(further.questions.iter().cloned());
+                plan = Plan { questions: plan.questions, ..further.clone() };
+                findings.extend(ask_all(ctx, &further, &plan, &earlier).await);
             }
+        }
+        if cancelled(&findings) {
+            return Err(cut_short(ctx, plan, findings));
         }
         let filter = BreakerFilter::of(&plan);
         // The report is useful without the breakers' states.
         let breakers = ctx.execute_local_activity(PlanningActivities::read_breakers, filter, planning_options(1)).await;
-        Ok(Report::new(ctx.workflow_id(), plan, findings, breakers.unwrap_or_default()))
+        let report = Report::new(ctx.workflow_id(), plan, findings, breakers.unwrap_or_default());
+        index(ctx, &report);
+        Ok(report)
     }
 
     /// Live progress, question by question.
@@ -82,29 +104,76 @@ impl InvestigationWorkflow {
     pub fn progress(&self, _ctx: &WorkflowContextView) -> Vec<Step> {
         self.steps.clone()
     }
+
+    /// The report with the answers so far. Questions without one are pending. `None` before there is a plan.
+    #[query]
+    pub fn report_so_far(&self, ctx: &WorkflowContextView) -> Option<Report> {
+        let plan = self.plan.clone()?;
+        let findings = plan.questions.iter().zip(&self.findings).map(|(question, finding)| {
+            let waiting = || Finding::new(&question.source, &question.operation, Status::Pending);
+            finding.clone().unwrap_or_else(|| waiting().because("not answered yet"))
+        });
+        let findings = findings.collect();
+        Some(Report::new(ctx.workflow_id(), plan, findings, Vec::new()))
+    }
 }
 
-/// Asks all questions of a plan at once.
-async fn ask_all(ctx: &WorkflowContext<InvestigationWorkflow>, plan: &Plan) -> Vec<Finding> {
+/// Asks all questions of `round` at once, or takes an earlier answer over. `plan` has the questions of all rounds.
+async fn ask_all(
+    ctx: &WorkflowContext<InvestigationWorkflow>,
+    round: &Plan,
+    plan: &Plan,
+    earlier: &[Finding],
+) -> Vec<Finding> {
     let before = ctx.state_mut(|state| {
         let before = state.steps.len();
-        state.steps.extend(plan.questions.iter().map(Step::asking));
+        state.steps.extend(round.questions.iter().map(Step::asking));
+        state.findings.resize(state.steps.len(), None);
+        state.plan = Some(plan.clone());
         before
     });
-    let questions = plan.questions.iter().enumerate();
-    join_all(questions.map(|(n, question)| ask(ctx, before + n, question, &plan.subject))).await
+    let questions = round.questions.iter().enumerate();
+    let asked = questions.map(|(n, question)| async move {
+        let known = earlier.iter().find(|finding| finding.operation == question.operation);
+        let finding = match known {
+            Some(finding) if finding.status != Status::Pending => finding.clone(),
+            // A job that was paid for is collected, not started again.
+            pending => ask(ctx, question, &round.subject, pending.and_then(|finding| finding.job.clone())).await,
+        };
+        ctx.state_mut(|state| {
+            state.steps[before + n].settle(&finding);
+            state.findings[before + n] = Some(finding.clone());
+        });
+        finding
+    });
+    join_all(asked).await
+}
+
+/// The end of a cancelled investigation, with what was learnt until then.
+fn cut_short(ctx: &WorkflowContext<InvestigationWorkflow>, plan: Plan, findings: Vec<Finding>) -> WorkflowTermination {
+    let report = Report::new(ctx.workflow_id(), plan, findings, Vec::new());
+    index(ctx, &report);
+    WorkflowTermination::cancelled_with_details(report)
+}
+
+/// Makes the investigation findable by its verdict, if the server knows the attributes.
+fn index(ctx: &WorkflowContext<InvestigationWorkflow>, report: &Report) {
+    if ctx.search_attributes().get(&VERDICT).is_some() {
+        let verdict = word(Verdict::of(&report.coverage).word).to_owned();
+        ctx.upsert_search_attributes([VERDICT.value_set(verdict), DEGRADED_BY.value_set(degraded_by(report))]);
+    }
 }
 
 /// Asks one question and waits for its outcome. Every error becomes a finding.
 async fn ask(
     ctx: &WorkflowContext<InvestigationWorkflow>,
-    index: usize,
     question: &Question,
     subject: &Subject,
+    job: Option<Job>,
 ) -> Finding {
     let from = ctx.workflow_time();
-    let mut what = Query { tries: Some(TRIES), ..Query::from(subject.clone()) };
-    let finding = loop {
+    let mut what = Query { tries: Some(TRIES), job, ..Query::from(subject.clone()) };
+    loop {
         let call = OperationActivity(question.operation.clone());
         let asked = ctx.execute_activity(call, what.clone(), question_options(question)).await;
         let to = ctx.workflow_time();
@@ -112,14 +181,12 @@ async fn ask(
         // The job is paid for. If the report has no result, its reader needs the job's id to fetch it.
         let earlier = what.job.take().filter(|_| finding.status.is_gap() && finding.data.is_none());
         finding.job = finding.job.or(earlier);
-        match next_poll(&finding, Span { from, to }) {
-            Some(pause) => ctx.timer(pause).await,
-            None => break finding,
-        };
+        let Some(pause) = next_poll(&finding, Span { from, to }) else { return finding };
+        if matches!(ctx.timer(pause).await, TimerResult::Cancelled) {
+            return finding.because(CANCELLED);
+        }
         what.job = finding.job;
-    };
-    ctx.state_mut(|state| state.steps[index].settle(&finding));
-    finding
+    }
 }
 
 /// How long to wait before the next poll of a job; `None` if there is no job or no time left.
@@ -177,8 +244,6 @@ fn refused(error: &ActivityExecutionError) -> ApplicationFailure {
 #[cfg(test)]
 mod tests {
     use std::time::UNIX_EPOCH;
-
-    use osint_activities::model::Job;
 
     use super::*;
 

@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used, reason = "a test whose set-up fails may panic")]
 
 mod encryption;
+mod find;
 mod fixture;
 mod kills;
 mod settings;

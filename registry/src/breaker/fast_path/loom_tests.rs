@@ -16,7 +16,7 @@ use crate::{
     BreakersConfig, State, SystemWallClock,
     announcer::Announcer,
     breaker::{Breaker, inner::BreakerInner, shared::Shared},
-    clock::Clock,
+    clock::{Clock, WallTime},
     outcome::{Settlement, Verdict},
 };
 
@@ -24,9 +24,12 @@ use crate::{
 fn explore(yaml: &str, model: impl Fn(Breaker) + Send + Sync + 'static) {
     // Out here, since loom's threads have small stacks.
     let policy = BreakersConfig::from_yaml(&format!("defaults: {yaml}")).unwrap().policy("s");
+    let clock = Clock::start();
+    let wall = WallTime::new(clock, StdArc::new(SystemWallClock));
     let shared = StdArc::new(Shared {
-        clock: Clock::start(),
-        announcer: Announcer::new(Vec::new(), Clock::start(), StdArc::new(SystemWallClock)),
+        clock,
+        announcer: Announcer::new(Vec::new(), wall.clone()),
+        wall,
         measured: false,
         seed: 0,
         store: None,
@@ -114,7 +117,7 @@ fn loom_a_success_after_the_trip_is_late() {
 #[test]
 fn loom_one_slot_admits_one_of_two_probes() {
     explore("{ fail_max: 1, reset_timeout: 1h }", |breaker| {
-        breaker.try_acquire().unwrap().settle(Verdict::Throttled { retry_after: Some(Duration::ZERO) }); // due at once
+        breaker.try_acquire().unwrap().settle(Verdict::Throttled { retry_after: Some(Duration::from_nanos(1)) }); // due at once
         let other = {
             let breaker = breaker.clone();
             thread::spawn(move || breaker.try_acquire().ok())

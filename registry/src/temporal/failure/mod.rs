@@ -11,6 +11,7 @@
 //! | `UpstreamThrottled` | `throttled` | – | no: the breaker has opened for as long as the upstream asked |
 //! | `UpstreamFailed` | `failed` | – | by the activity's retry policy; its Retry-After is in the details |
 //! | `UpstreamDeclined` | `declined` | – | no: the upstream answered, and would answer the same again |
+//! | `CircuitNoTimeLeft` | `no_time_left` | benign | by the activity's retry policy; nothing was sent |
 //!
 //! *Benign* failures come from the breaker, not from the upstream: the server leaves them out of its error metrics. Every row has the same
 //! details, a [`FailureDetails`].

@@ -36,6 +36,8 @@ pub enum Reason {
     Failed,
     /// The upstream answered, but with a refusal.
     Declined,
+    /// The caller's deadline had passed before the call could start.
+    NoTimeLeft,
 }
 
 /// Whether another attempt can help.
@@ -60,7 +62,7 @@ const fn row(reason: Reason, word: &'static str, type_name: &'static str, ours: 
     Row { reason, word, type_name, ours, retry }
 }
 
-const TABLE: [Row; 9] = [
+const TABLE: [Row; 10] = [
     row(Reason::Open, "open", "CircuitOpen", true, Retry::Never),
     row(Reason::HalfOpenBusy, "half_open_busy", "CircuitHalfOpenBusy", true, Retry::Never),
     row(Reason::BulkheadFull, "bulkhead_full", "CircuitBulkheadFull", true, Retry::WhenDue(BULKHEAD_RETRY)),
@@ -70,11 +72,12 @@ const TABLE: [Row; 9] = [
     row(Reason::Throttled, "throttled", "UpstreamThrottled", false, Retry::Never),
     row(Reason::Failed, "failed", "UpstreamFailed", false, Retry::Policy),
     row(Reason::Declined, "declined", "UpstreamDeclined", false, Retry::Never),
+    row(Reason::NoTimeLeft, "no_time_left", "CircuitNoTimeLeft", true, Retry::Policy),
 ];
 
 impl Reason {
     fn row(self) -> &'static Row {
-        // The enum and the table have the same nine reasons in the same order; a test checks that.
+        // The enum and the table have the same ten reasons in the same order; a test checks that.
         &TABLE[self as usize]
     }
 
@@ -154,6 +157,7 @@ impl From<&Rejection> for Reason {
             RejectReason::BulkheadFull => Self::BulkheadFull,
             RejectReason::RateLimited => Self::RateLimited,
             RejectReason::BudgetExhausted => Self::BudgetExhausted,
+            RejectReason::NoTimeLeft => Self::NoTimeLeft,
         }
     }
 }
