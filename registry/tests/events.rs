@@ -287,9 +287,10 @@ fn a_flood_of_calls_loses_no_transition() {
             .filter(|kind| matches!(kind, EventKind::Transition(t) if t.to == State::Open))
             .count()
     };
-    let start = std::time::Instant::now();
+    let mut tries = 0_u64;
     while opened(&changes) == 0 {
-        assert!(start.elapsed() < Duration::from_secs(30), "it waits for the slow observer");
+        tries += 1;
+        assert!(tries < 20_000_000, "it waits for the slow observer");
         thread::yield_now();
     }
     assert!(registry.events_dropped() > 20_000);

@@ -23,6 +23,10 @@ async fn server(head: &'static str) -> String {
     address
 }
 
+fn client() -> reqwest::Client {
+    reqwest::Client::builder().build().expect("a client")
+}
+
 fn registry(policy: &str) -> CircuitRegistry {
     let yaml = format!("services: {{ s: {{ fail_max: 3, reset_timeout: 60s, {policy} }} }}");
     CircuitRegistry::new(BreakersConfig::from_yaml(&yaml).expect("valid"))
@@ -30,7 +34,7 @@ fn registry(policy: &str) -> CircuitRegistry {
 
 /// Sends three requests, and returns the state of the breaker and the time until its probe.
 async fn three(registry: &CircuitRegistry, address: &str) -> (State, Option<Duration>) {
-    let client = reqwest::Client::new();
+    let client = client();
     for _ in 0..3 {
         if let Err(CallError::Upstream(error)) = registry.send("s", client.get(address)).await {
             panic!("a status is no error: {error}");
@@ -44,7 +48,7 @@ async fn three(registry: &CircuitRegistry, address: &str) -> (State, Option<Dura
 async fn a_status_of_5xx_is_a_failure_and_the_answer_comes_back() {
     let address = server("503 Service Unavailable").await;
     let registry = registry("");
-    let answer = registry.send("s", reqwest::Client::new().get(&address)).await.expect("an answer");
+    let answer = registry.send("s", client().get(&address)).await.expect("an answer");
     assert_eq!(answer.status(), 503);
     assert_eq!(three(&registry, &address).await.0, State::Open);
 }
@@ -72,7 +76,7 @@ async fn a_redirect_loop_is_neutral() {
     let address = server("302 Found\r\nlocation: /").await;
     let registry = registry("");
     for _ in 0..5 {
-        let error = registry.send("s", reqwest::Client::new().get(&address)).await.expect_err("too many");
+        let error = registry.send("s", client().get(&address)).await.expect_err("too many");
         let CallError::Upstream(error) = error else { panic!("{error}") };
         assert!(error.is_redirect());
         assert_eq!(error.verdict(), Verdict::Neutral);
@@ -84,7 +88,7 @@ async fn a_redirect_loop_is_neutral() {
 async fn no_connection_is_a_failure() {
     let registry = registry("");
     for _ in 0..3 {
-        registry.send("s", reqwest::Client::new().get("http://127.0.0.1:1/")).await.expect_err("no server");
+        registry.send("s", client().get("http://127.0.0.1:1/")).await.expect_err("no server");
     }
     assert_eq!(registry.breaker("s").view().state, State::Open);
 }

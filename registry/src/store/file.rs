@@ -10,7 +10,7 @@ use std::{
         atomic::{AtomicU64, Ordering},
     },
     thread,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use super::{
@@ -23,8 +23,9 @@ use crate::outcome::ServiceName;
 /// A larger file is refused.
 const LARGEST: u64 = 64 << 20;
 
-/// How long a store waits for the lock of another one, which may be about to end.
-const HANDOVER: Duration = Duration::from_millis(500);
+/// How often a store asks again for the lock of another one, which may be about to end, and the pause in between.
+const HANDOVER_TRIES: u32 = 50;
+const HANDOVER_PAUSE: Duration = Duration::from_millis(10);
 
 /// Keeps breakers in a file, one line per breaker.
 ///
@@ -179,9 +180,11 @@ impl Shared {
         let opened = File::options().read(true).write(true).create(true).truncate(false).open(&path);
         let mut file = opened.map_err(|error| impossible(&error))?;
         let mut locked = file.try_lock();
-        let start = Instant::now();
-        while matches!(locked, Err(TryLockError::WouldBlock)) && start.elapsed() < HANDOVER {
-            thread::sleep(HANDOVER / 50);
+        for _ in 0..HANDOVER_TRIES {
+            if !matches!(locked, Err(TryLockError::WouldBlock)) {
+                break;
+            }
+            pause();
             locked = file.try_lock();
         }
         match locked {
@@ -292,6 +295,11 @@ impl NoLock {
             Self::Taken(error) | Self::Impossible(error) => error,
         }
     }
+}
+
+#[expect(clippy::disallowed_methods, reason = "on a thread for blocking work, and no clock of ours ends another store")]
+fn pause() {
+    thread::sleep(HANDOVER_PAUSE);
 }
 
 fn folder(path: &Path) -> &Path {
