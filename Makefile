@@ -59,6 +59,10 @@ doc: cargo-there ## build the API documentation with warnings as errors
 histories: cargo-there ## record the histories that the replay tests read
 	@export TEMPORAL_BIN="$$(scripts/tools temporal)" && exec $(CARGO) test $(LOCKED) -p osint-tests --test replay -- --ignored --nocapture record_the_histories
 
+.PHONY: publish-check
+publish-check: cargo-there ## package the registry as for crates.io, and compare its API with the last tag
+	@scripts/check publish
+
 ##@ Compare it
 
 .PHONY: bench

@@ -5,7 +5,7 @@
 use std::io;
 
 use circuit_registry::{BreakersConfig, CircuitRegistry, tower::BreakerLayer};
-use tower::{Layer, Service, ServiceExt, service_fn};
+use tower::{Service, ServiceBuilder, ServiceExt, service_fn};
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -13,7 +13,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let inner = service_fn(|name: &'static str| async move {
         if name.is_empty() { Err(io::Error::other("the register fell over")) } else { Ok(format!("{name}: found")) }
     });
-    let mut service = BreakerLayer::new(registry.breaker("register")).layer(inner);
+    let layer = BreakerLayer::new(registry.breaker("register"));
+    let mut service = ServiceBuilder::new().layer(layer).service(inner);
     for name in ["Equinor ASA", "", "", "Equinor ASA"] {
         match service.ready().await?.call(name).await {
             Ok(answer) => println!("{answer}"),

@@ -1,32 +1,18 @@
-//! What happened to a breaker, and the observers of that.
-//!
-//! A breaker puts its events into a bounded queue, in the order it decided them; a thread of the registry's own hands them to the
-//! observers. So an observer may block, panic or be slow: it delays other observers and no call. If
-//! the queue is full, events are dropped and counted, never waited for.
+//! What happened to a breaker, and the observers of that. How events reach observers is in [`announcer`](crate::announcer).
 
 use std::{
-    fmt,
-    panic::{AssertUnwindSafe, catch_unwind},
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-        mpsc::{Receiver, Sender, SyncSender, TrySendError, channel, sync_channel},
-    },
-    thread,
+    sync::Arc,
     time::{Duration, SystemTime},
 };
 
 use crate::{
-    clock::{Tick, WallTime},
+    clock::WallTime,
     error::Rejection,
     outcome::{ServiceName, Settlement, Verdict},
     policy::Mode,
     state::{PastFailure, heard::HeardStep},
     view::{LastFailure, Transition},
 };
-
-/// Events waiting at the most; beyond that they are dropped and counted.
-const QUEUE: usize = 16_384;
 
 /// One thing that happened to one breaker.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -82,7 +68,11 @@ pub enum EventKind {
     },
 }
 
-/// Hears of events, on the registry's own thread: it may block, panic or be slow without touching any call.
+/// Hears of events, on the registry's own threads: it may block, panic or be slow without touching any call. Observers that want
+/// every call have a queue and a thread of their own, so they delay no observer of transitions.
+///
+/// An observer that keeps a [`CircuitRegistry`](crate::CircuitRegistry) keeps it alive, and itself with it. Let such a program call
+/// [`end_observers`](crate::CircuitRegistry::end_observers) at its end.
 pub trait Observer: Send + Sync {
     /// Something happened. Events of one breaker come in the order they happened.
     fn on_event(&self, event: &Event);
@@ -96,8 +86,20 @@ pub trait Observer: Send + Sync {
     }
 }
 
+/// A program that keeps a clone can ask the observer what it heard.
+impl<O: Observer + ?Sized> Observer for Arc<O> {
+    fn on_event(&self, event: &Event) {
+        (**self).on_event(event);
+    }
+
+    fn wants_calls(&self) -> bool {
+        (**self).wants_calls()
+    }
+}
+
 /// What a breaker announces. A change of state becomes a [`Transition`] on the observers' thread, which may ask the wall
 /// clock.
+#[derive(Clone)]
 pub(crate) enum Announcement {
     Kind(EventKind),
     Transition { heard: HeardStep, last_failure: Option<PastFailure>, would_open: bool },
@@ -110,7 +112,12 @@ impl From<EventKind> for Announcement {
 }
 
 impl Announcement {
-    fn kind(self, wall: &WallTime) -> EventKind {
+    /// Whether it is about a single call.
+    pub(crate) const fn is_of_a_call(&self) -> bool {
+        matches!(self, Self::Kind(EventKind::Admitted { .. } | EventKind::Rejected(_) | EventKind::Settled { .. }))
+    }
+
+    pub(crate) fn kind(self, wall: &WallTime) -> EventKind {
         let (heard, last_failure, would_open) = match self {
             Self::Kind(kind) => return kind,
             Self::Transition { heard, last_failure, would_open } => (heard, last_failure, would_open),
@@ -126,86 +133,6 @@ impl Announcement {
             last_failure: last_failure.map(|past| LastFailure::new(past, wall)),
         };
         if would_open { EventKind::WouldOpen(transition) } else { EventKind::Transition(transition) }
-    }
-}
-
-enum Message {
-    Event { service: ServiceName, tick: Tick, what: Announcement },
-    Flush(Sender<()>),
-}
-
-/// The breakers' end of the queue.
-#[derive(Clone)]
-pub(crate) struct Announcer {
-    queue: Option<SyncSender<Message>>,
-    dropped: Arc<AtomicU64>,
-    pub(crate) wants_calls: bool,
-}
-
-impl Announcer {
-    /// Starts the thread that serves `observers`. It ends when the last announcer is gone.
-    pub(crate) fn start(observers: Vec<Arc<dyn Observer>>, wall: WallTime) -> Self {
-        let observers: Vec<_> = observers.into_iter().map(|observer| (observer.wants_calls(), observer)).collect();
-        let wants_calls = observers.iter().any(|(wants_calls, _)| *wants_calls);
-        let dropped = Arc::new(AtomicU64::new(0));
-        if observers.is_empty() {
-            return Self { queue: None, dropped, wants_calls };
-        }
-        let (queue, events) = sync_channel(QUEUE);
-        let thread = thread::Builder::new().name("breaker-events".into());
-        let started = thread.spawn(move || serve(&events, &observers, &wall));
-        // Without the thread no observer hears anything; the breakers work all the same.
-        let queue = started.is_ok().then_some(queue);
-        Self { queue, dropped, wants_calls }
-    }
-
-    /// Queues an event; never waits.
-    pub(crate) fn announce(&self, service: &ServiceName, tick: Tick, what: impl Into<Announcement>) {
-        let Some(queue) = &self.queue else { return };
-        let message = Message::Event { service: service.clone(), tick, what: what.into() };
-        if let Err(TrySendError::Full(_)) = queue.try_send(message) {
-            self.dropped.fetch_add(1, Ordering::Relaxed);
-        }
-    }
-
-    /// Events lost to a full queue.
-    pub(crate) fn dropped(&self) -> u64 {
-        self.dropped.load(Ordering::Relaxed)
-    }
-
-    /// Waits until everything announced so far was heard.
-    pub(crate) fn flush(&self) {
-        let Some(queue) = &self.queue else { return };
-        let (done, heard) = channel();
-        if queue.send(Message::Flush(done)).is_ok() {
-            let _ = heard.recv();
-        }
-    }
-}
-
-impl fmt::Debug for Announcer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Announcer").field("dropped", &self.dropped()).finish_non_exhaustive()
-    }
-}
-
-fn serve(events: &Receiver<Message>, observers: &[(bool, Arc<dyn Observer>)], wall: &WallTime) {
-    while let Ok(message) = events.recv() {
-        let (service, tick, what) = match message {
-            Message::Flush(done) => {
-                let _ = done.send(());
-                continue;
-            }
-            Message::Event { service, tick, what } => (service, tick, what),
-        };
-        // The wall clock is read here and not by the breaker: not even a clock that blocks touches a call.
-        let event = Event { service, at: wall.at(tick), kind: what.kind(wall) };
-        let of_a_call =
-            matches!(event.kind, EventKind::Admitted { .. } | EventKind::Rejected(_) | EventKind::Settled { .. });
-        for (_, observer) in observers.iter().filter(|(wants_calls, _)| *wants_calls || !of_a_call) {
-            // A panic is the observer's own affair; the panic hook has reported it.
-            let _ = catch_unwind(AssertUnwindSafe(|| observer.on_event(&event)));
-        }
     }
 }
 

@@ -23,6 +23,9 @@
 //! | the registry | `registry` | names |
 //! | integrations | [`http`], `tower`, `prometheus`, `temporal` | other libraries |
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
+mod announcer;
 mod breaker;
 mod clock;
 mod error;
@@ -40,6 +43,7 @@ pub mod store;
 pub mod temporal;
 mod view;
 
+pub use announcer::EventStream;
 pub use breaker::{Breaker, Permit, context::CallContext};
 pub use clock::{Stamp, SystemWallClock, WallClock};
 pub use error::{CallError, Classify, RejectReason, Rejection};
@@ -49,6 +53,8 @@ pub use fleet::store_sync::{StoreSync, StoreTask};
 pub use integrations::http;
 #[cfg(feature = "prometheus")]
 pub use integrations::prometheus;
+#[cfg(feature = "reqwest")]
+pub use integrations::reqwest;
 #[cfg(feature = "tower")]
 pub use integrations::tower;
 pub use outcome::{ServiceName, Settlement, State, Verdict};
@@ -65,3 +71,8 @@ pub use view::{BreakerView, CallCounts, LastFailure, OverrideView, Transition};
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
+
+/// The README of the repository: its example runs, and sees a breaker open.
+#[cfg(all(doctest, feature = "reqwest", feature = "temporal"))]
+#[doc = include_str!("../../README.md")]
+struct RepositoryReadme;

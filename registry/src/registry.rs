@@ -12,10 +12,11 @@ use std::{
 };
 
 use crate::{
+    announcer::{Announcer, EventStream},
     breaker::{Breaker, call::Call, inner::BreakerInner, shared::Shared, store_port::StorePort, table::BreakerTable},
     clock::{Clock, SystemWallClock, WallClock, WallTime},
     error::{CallError, Classify},
-    event::{Announcer, EventKind, LogObserver, Observer},
+    event::{EventKind, LogObserver, Observer},
     fleet::store_sync::StoreSync,
     outcome::{ServiceName, State},
     policy::{ConfigDiff, Policy, config::BreakersConfig},
@@ -198,9 +199,36 @@ impl CircuitRegistry {
         self.table.breakers().values().map(|inner| inner.view()).collect()
     }
 
-    /// Waits until observers have heard everything that has happened so far. For tests and shutdowns; blocks the thread.
+    /// Waits until observers have heard everything that has happened so far. For tests and shutdowns; blocks the thread. Called by
+    /// an observer, it does not wait.
     pub fn flush_observers(&self) {
         self.table.shared().announcer.flush();
+    }
+
+    /// Lets observers hear what has happened so far, and then drops them and ends every [stream](Self::subscribe). An observer
+    /// that holds this registry would keep it, and itself, for as long as the program runs.
+    pub fn end_observers(&self) {
+        self.flush_observers();
+        self.table.shared().announcer.end();
+    }
+
+    /// What happens from now on: transitions, overrides and reloads, in their order. For single calls, use an [`Observer`].
+    ///
+    /// ```
+    /// use circuit_registry::{BreakersConfig, CircuitRegistry, EventKind, Override};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() {
+    /// let registry = CircuitRegistry::new(BreakersConfig::default());
+    /// let mut events = registry.subscribe();
+    /// registry.breaker("northdata").force_open(Override::new("alice", "announced maintenance"));
+    /// let event = events.next().await.expect("the registry exists");
+    /// assert_eq!(event.service, "northdata");
+    /// assert!(matches!(event.kind, EventKind::Overridden { who, .. } if who == "alice"));
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn subscribe(&self) -> EventStream {
+        self.table.shared().announcer.subscribe()
     }
 
     /// Reports a configuration that could not be loaded: an event, a log line and a count.
@@ -420,7 +448,7 @@ impl RegistryBuilder {
         let store = self.store.map(|store| Arc::new(StoreHandle::new(store, clock, wall, process)));
         let shared = Shared {
             clock,
-            announcer: Announcer::start(self.observers, wall_time.clone()),
+            announcer: Announcer::new(self.observers, wall_time.clone()),
             wall: wall_time,
             measured: self.measured,
             seed,

@@ -2,7 +2,10 @@
 //! That observers touch no call is tested with the invariants.
 
 use std::{
-    sync::{Arc, Barrier, Mutex, PoisonError},
+    sync::{
+        Arc, Barrier, Mutex, OnceLock, PoisonError,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
     thread,
     time::{Duration, SystemTime},
 };
@@ -236,4 +239,140 @@ async fn events_say_when_by_the_wall_clock() {
     assert_eq!(events.len(), 2);
     let (noon, age) = (Noon.now(), Duration::from_secs(1));
     assert!(events.iter().all(|e| e.at <= noon && e.at > noon - age), "{events:?}");
+}
+
+/// Hears no calls.
+struct Changes(Arc<Mutex<Vec<EventKind>>>);
+
+impl Observer for Changes {
+    fn on_event(&self, event: &Event) {
+        self.0.lock().expect("no panic").push(event.kind.clone());
+    }
+
+    fn wants_calls(&self) -> bool {
+        false
+    }
+}
+
+/// Takes no event until the gate opens.
+struct Slow(Arc<Barrier>, AtomicBool, Arc<Mutex<Vec<EventKind>>>);
+
+impl Observer for Slow {
+    fn on_event(&self, event: &Event) {
+        if !self.1.swap(true, Ordering::Relaxed) {
+            self.0.wait();
+        }
+        self.2.lock().expect("no panic").push(event.kind.clone());
+    }
+}
+
+#[test]
+fn a_flood_of_calls_loses_no_transition() {
+    let (gate, slow, changes) = (Arc::new(Barrier::new(2)), Arc::default(), Arc::default());
+    let config = BreakersConfig::from_yaml("services: { s: { fail_max: 1 } }").unwrap();
+    let registry = CircuitRegistry::builder()
+        .config(config)
+        .log(false)
+        .observer(Slow(gate.clone(), AtomicBool::new(false), Arc::clone(&slow)))
+        .observer(Changes(Arc::clone(&changes)))
+        .build();
+    let breaker = registry.breaker("s");
+    (0..20_000).for_each(|_| call(&breaker, Verdict::Success));
+    call(&breaker, Verdict::Failure);
+    let opened = |kinds: &Mutex<Vec<EventKind>>| {
+        kinds
+            .lock()
+            .unwrap()
+            .iter()
+            .filter(|kind| matches!(kind, EventKind::Transition(t) if t.to == State::Open))
+            .count()
+    };
+    let mut tries = 0_u64;
+    while opened(&changes) == 0 {
+        tries += 1;
+        assert!(tries < 20_000_000, "it waits for the slow observer");
+        thread::yield_now();
+    }
+    assert!(registry.events_dropped() > 20_000);
+    gate.wait();
+    registry.flush_observers();
+    assert_eq!(opened(&slow), 1, "the slow one misses calls and no transition");
+}
+
+#[test]
+fn an_observer_may_flush_from_inside() {
+    struct Flushes(OnceLock<CircuitRegistry>, AtomicUsize);
+    impl Observer for Flushes {
+        fn on_event(&self, _: &Event) {
+            self.0.get().expect("set before the first event").flush_observers();
+            self.1.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+    let observer = Arc::new(Flushes(OnceLock::new(), AtomicUsize::new(0)));
+    let registry = CircuitRegistry::builder().observer(observer.clone()).build();
+    drop(observer.0.set(registry.clone()));
+    call(&registry.breaker("s"), Verdict::Success);
+    registry.flush_observers();
+    assert_eq!(observer.1.load(Ordering::Relaxed), 2);
+    registry.end_observers();
+}
+
+#[test]
+fn an_observer_that_holds_its_registry_can_be_let_go() {
+    struct Holds(OnceLock<CircuitRegistry>, Arc<AtomicUsize>);
+    impl Observer for Holds {
+        fn on_event(&self, _: &Event) {
+            self.1.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+    let heard = Arc::new(AtomicUsize::new(0));
+    for round in 0..20 {
+        let observer = Arc::new(Holds(OnceLock::new(), heard.clone()));
+        let gone = Arc::downgrade(&observer);
+        let registry = CircuitRegistry::builder().observer(observer.clone()).build();
+        drop(observer.0.set(registry.clone()));
+        drop(observer);
+        call(&registry.breaker("s"), Verdict::Success);
+        let mut events = registry.subscribe();
+        registry.end_observers();
+        call(&registry.breaker("s"), Verdict::Success);
+        registry.flush_observers();
+        assert_eq!(heard.load(Ordering::Relaxed), 2 * (round + 1), "what came before it, and nothing after");
+        let next = futures::FutureExt::now_or_never(events.next());
+        assert_eq!(next, Some(None), "and its streams end");
+        drop(registry);
+        assert!(gone.upgrade().is_none(), "the observer is gone");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_registry_without_events_has_no_thread() {
+    let threads = || std::fs::read_dir("/proc/self/task").expect("threads").count();
+    let before = threads();
+    let build = || CircuitRegistry::builder().observer(Heard::default()).build();
+    let registries: Vec<_> = std::iter::repeat_with(build).take(200).collect();
+    // Other tests start threads at the same time, but not this many.
+    assert!(threads() < before + 100, "{} threads for 200 registries", threads() - before);
+    drop(registries);
+}
+
+#[tokio::test]
+async fn a_stream_has_transitions_in_order_and_no_calls() {
+    let registry = CircuitRegistry::new(BreakersConfig::from_yaml("services: { s: { fail_max: 2 } }").unwrap());
+    let breaker = registry.breaker("s");
+    call(&breaker, Verdict::Failure);
+    let mut events = registry.subscribe();
+    let late = registry.subscribe();
+    call(&breaker, Verdict::Failure);
+    drop(late);
+    breaker.reset();
+    for expected in [State::Open, State::Closed] {
+        let event = events.next().await.expect("an event");
+        assert!(matches!(&event.kind, EventKind::Transition(t) if t.to == expected), "{event:?}");
+        assert_eq!(event.service, "s");
+    }
+    drop((breaker, registry));
+    assert_eq!(events.next().await, None, "the registry is gone");
+    assert_eq!(events.missed(), 0);
 }

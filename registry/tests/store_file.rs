@@ -7,7 +7,11 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use circuit_registry::{BreakersConfig, CircuitRegistry, Override, State, WallClock, policy::Mode, store::FileStore};
+use circuit_registry::{
+    BreakersConfig, CircuitRegistry, Override, State, WallClock,
+    policy::Mode,
+    store::{FileStore, Record, Store},
+};
 use tempfile::TempDir;
 
 const YAML: &str = "defaults: { fail_max: 3, reset_timeout: 60s }\nservices: { s: {}, t: {} }";
@@ -250,10 +254,10 @@ async fn a_folder_in_the_files_place_touches_no_call() {
     fs::create_dir(folder.path()).unwrap();
     folder
         .process(YAML, 0, async |registry| {
-            assert_eq!(errors(registry, "load"), 1);
+            assert!(errors(registry, "load") > 0);
             fail(registry, "s", 3).await;
-            registry.breaker("s").stored().await.expect_err("not acknowledged");
-            assert!(errors(registry, "save") > 0);
+            let error = registry.breaker("s").stored().await.expect_err("not acknowledged").to_string();
+            assert!(error.contains("the store was not read yet") && error.contains("is not a file"), "{error}");
         })
         .await;
 }
@@ -269,7 +273,7 @@ async fn changes_in_a_row_are_written_together() {
         })
         .await;
     assert_eq!(folder.text().lines().count(), 500, "and at shutdown nothing is missing");
-    assert_eq!(fs::read_dir(folder.0.path()).unwrap().count(), 1, "one file");
+    assert_eq!(fs::read_dir(folder.0.path()).unwrap().count(), 2, "the file and its lock");
 }
 
 #[tokio::test]
@@ -291,4 +295,88 @@ async fn without_a_store_nothing_is_acknowledged() {
     assert!(registry.store_errors().is_none());
     registry.breaker("s").stored().await.expect_err("there is no store");
     registry.restore().await.run(std::future::ready(())).await;
+}
+
+#[tokio::test]
+async fn a_file_unreadable_at_the_start_loses_no_record() {
+    let folder = Folder::new();
+    folder.process(YAML, 0, async |registry| fail(registry, "s", 3).await).await;
+    let aside = folder.0.path().join("aside");
+    fs::rename(folder.path(), &aside).unwrap();
+    fs::create_dir(folder.path()).unwrap();
+    folder
+        .process(YAML, 1, async |registry| {
+            fail(registry, "t", 3).await;
+            registry.breaker("t").stored().await.expect_err("nothing is written before the file was read");
+            fs::remove_dir(folder.path()).unwrap();
+            fs::rename(&aside, folder.path()).unwrap();
+            while registry.breaker("s").view().state == State::Closed {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+            registry.breaker("t").stored().await.expect("the file is there again");
+        })
+        .await;
+    let text = folder.text();
+    assert!(text.contains("\"s\"") && text.contains("\"t\"") && text.lines().count() == 2, "{text}");
+}
+
+#[tokio::test]
+async fn a_store_that_was_never_read_reads_before_it_writes() {
+    let folder = Folder::new();
+    folder.process(YAML, 0, async |registry| fail(registry, "s", 3).await).await;
+    let record = Record::new("t".into(), Some("{}".into()), Duration::from_secs(1));
+    FileStore::new(folder.path()).save(&[record]).await.expect("written");
+    assert_eq!(folder.text().lines().count(), 2, "{}", folder.text());
+}
+
+#[tokio::test]
+async fn a_second_store_on_the_same_path_is_refused() {
+    let folder = Folder::new();
+    folder
+        .process(YAML, 0, async |registry| {
+            fail(registry, "s", 3).await;
+            registry.breaker("s").stored().await.expect("the first store writes");
+            let before = folder.text();
+            folder
+                .process(YAML, 0, async |second| {
+                    fail(second, "t", 3).await;
+                    let error = second.breaker("t").stored().await.expect_err("refused").to_string();
+                    let owner = format!("is in use by process {}", std::process::id());
+                    assert!(error.contains(&owner), "{error}");
+                })
+                .await;
+            assert_eq!(folder.text(), before);
+        })
+        .await;
+    folder.process(YAML, 1, async |registry| assert_eq!(registry.breaker("s").view().state, State::Open)).await;
+}
+
+#[tokio::test]
+async fn a_record_of_another_version_stays_until_it_is_saved() {
+    let folder = Folder::new();
+    folder.process(YAML, 0, async |registry| fail(registry, "s", 3).await).await;
+    let newer = folder.text().replace("\"version\":1", "\"version\":99");
+    fs::write(folder.path(), &newer).unwrap();
+    folder.process(YAML, 1, async |registry| fail(registry, "t", 3).await).await;
+    assert!(folder.text().contains(newer.trim()), "{}", folder.text());
+    folder.process(YAML, 1, async |registry| fail(registry, "s", 3).await).await;
+    assert!(!folder.text().contains("\"version\":99"), "{}", folder.text());
+}
+
+#[tokio::test]
+async fn a_breaker_closed_and_evicted_at_once_is_not_restored() {
+    let folder = Folder::new();
+    let yaml = format!("names: {{ max_dynamic: 1 }}\n{YAML}");
+    folder
+        .process(&yaml, 0, async |registry| {
+            fail(registry, "dynamic", 3).await;
+            registry.breaker("dynamic").stored().await.expect("stored");
+            registry.breaker("dynamic").reset();
+            for i in 0..4 {
+                fail(registry, &format!("other-{i}"), 1).await;
+            }
+            assert!(!registry.views().iter().any(|view| view.service == "dynamic"), "evicted");
+        })
+        .await;
+    assert_eq!(folder.text(), "");
 }

@@ -2,12 +2,19 @@
 
 #![cfg(feature = "tower")]
 
-use std::{convert::Infallible, io};
+use std::{
+    convert::Infallible,
+    io,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
 
 use circuit_registry::{
     BreakersConfig, CallError, CircuitRegistry, RejectReason, Rejection, State, Verdict, tower::BreakerLayer,
 };
-use tower::{Layer, Service, ServiceExt, service_fn};
+use tower::{Layer, Service, ServiceBuilder, ServiceExt, buffer::BufferLayer, service_fn};
 
 fn registry() -> CircuitRegistry {
     CircuitRegistry::new(BreakersConfig::from_yaml("services: { s: { fail_max: 2 } }").expect("valid"))
@@ -41,4 +48,40 @@ async fn answers_can_be_judged() {
         assert_eq!(service.ready().await.unwrap().call(status).await.unwrap(), status);
     }
     assert_eq!(registry.breaker("s").view().state, State::Open);
+}
+
+/// Requests that a service got, counted in its `call` and not in its future.
+fn counting(
+    sent: &Arc<AtomicUsize>,
+) -> impl Service<(), Response = (), Error = io::Error, Future: Send> + Clone + Send + 'static {
+    let sent = sent.clone();
+    service_fn(move |()| {
+        sent.fetch_add(1, Ordering::Relaxed);
+        std::future::ready(Err(io::Error::other("down")))
+    })
+}
+
+#[tokio::test]
+async fn a_rejected_request_never_reaches_the_inner_call() {
+    let (registry, sent) = (registry(), Arc::new(AtomicUsize::new(0)));
+    let layer = BreakerLayer::new(registry.breaker("s"));
+    let mut service = ServiceBuilder::new().layer(layer).service(counting(&sent));
+    for _ in 0..50 {
+        let _ = service.ready().await.expect("ready").call(()).await;
+    }
+    assert_eq!(sent.load(Ordering::Relaxed), 2, "two failures open it");
+}
+
+#[tokio::test]
+async fn a_rejected_request_is_not_sent_through_a_buffer() {
+    let (registry, sent) = (registry(), Arc::new(AtomicUsize::new(0)));
+    let layer = BreakerLayer::judged_by(registry.breaker("s"), |result: &Result<(), tower::BoxError>| match result {
+        Ok(()) => Verdict::Success,
+        Err(_) => Verdict::Failure,
+    });
+    let mut service = ServiceBuilder::new().layer(layer).layer(BufferLayer::new(8)).service(counting(&sent));
+    for _ in 0..50 {
+        let _ = service.ready().await.expect("ready").call(()).await;
+    }
+    assert_eq!(sent.load(Ordering::Relaxed), 2);
 }

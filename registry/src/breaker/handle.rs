@@ -139,7 +139,7 @@ impl Breaker {
     }
 
     /// Like [`call_with`](Self::call_with), where a failure may also say how long to stay away.
-    #[cfg(feature = "tower")]
+    #[cfg(any(feature = "tower", feature = "reqwest"))]
     pub(crate) fn call_judged<T, E, F>(
         &self,
         work: F,

@@ -53,6 +53,10 @@ impl BreakerInner {
         if self.counters.in_flight() > 0 || !state.overrides.is_idle(now) || state.machine.is_probing() {
             return None;
         }
+        // What the fleet does not know yet must not be forgotten.
+        if state.fleet_view.as_ref().is_some_and(|view| view.change.is_some() || !view.orders.is_empty()) {
+            return None;
+        }
         match state.machine.state(now) {
             State::Closed if state.machine.consecutive_failures() == 0 => Some(Evictable::Healthy),
             State::Closed => Some(Evictable::Failing),

@@ -10,8 +10,8 @@ use std::{
 
 use super::store_port::StorePort;
 use crate::{
+    announcer::Announcer,
     clock::{Clock, Tick, WallTime},
-    event::Announcer,
 };
 
 #[derive(Debug)]

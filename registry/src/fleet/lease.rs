@@ -2,7 +2,10 @@
 //! this process decides by itself.
 
 use std::{
+    future::poll_fn,
+    panic::{AssertUnwindSafe, catch_unwind},
     pin::{Pin, pin},
+    task::Poll,
     time::Duration,
 };
 
@@ -89,11 +92,16 @@ pub(crate) async fn token(inner: &BreakerInner, handle: &StoreHandle) {
     });
 }
 
-/// The answer to `question`, or an error after `patience`.
+/// The answer to `question`, or an error after `patience`. A store that panics has failed, and the task that asks goes on.
 pub(crate) async fn limited<T>(
     patience: Duration,
     question: impl Future<Output = Result<T, StoreError>>,
 ) -> Result<T, StoreError> {
-    let question: Pin<&mut _> = pin!(question);
-    timeout(patience, question).await.unwrap_or_else(|_| Err(StoreError::late(patience)))
+    let mut question: Pin<&mut _> = pin!(question);
+    // After a panic the question is not polled again.
+    let caught = poll_fn(|cx| {
+        catch_unwind(AssertUnwindSafe(|| question.as_mut().poll(cx)))
+            .unwrap_or_else(|_| Poll::Ready(Err(StoreError::panicked())))
+    });
+    timeout(patience, caught).await.unwrap_or_else(|_| Err(StoreError::late(patience)))
 }

@@ -111,6 +111,48 @@ pub(super) fn restore(inner: &BreakerInner, record: &Snapshot, text: &str, clock
     restored
 }
 
+/// Enters a record from before this process into a breaker that is at work already. True if the breaker is open or overruled
+/// because of it.
+pub(super) fn restore_late(
+    inner: &BreakerInner,
+    handle: &StoreHandle,
+    record: &Snapshot,
+    text: &str,
+    clock: StoreClock,
+) -> bool {
+    let mut is_shared = false;
+    let mut restored = false;
+    inner.operate(|state, now, _| {
+        is_shared = shared(state).is_some();
+        if is_shared {
+            return (None, None);
+        }
+        let remaining = record.remaining(clock.stamp(now), &state.policy);
+        // A breaker of a later generation has decided something since, and its own evidence is newer.
+        let untouched = state.machine.is_closed() && state.machine.generation() == 0;
+        let mut state_change = None;
+        if record.is_open() && untouched && !remaining.is_zero() {
+            state_change = state.adopt_open(now.after(remaining), record.openings, Cause::Restored, now);
+            restored = true;
+        }
+        let mut joint: Vec<ActiveOverride> = state.overrides.in_force(now).cloned().collect();
+        for stored in holds(record, clock, now) {
+            if !joint.iter().any(|ours| ours.kind == stored.kind && ours.who == stored.who) {
+                joint.push(stored);
+            }
+        }
+        let Some((event, overruled)) = put_in_force(state, joint, now) else { return (state_change, None) };
+        restored = true;
+        (overruled.or(state_change), Some(event))
+    });
+    if is_shared {
+        // A change of ours that is not published yet is merged into the record when it is.
+        receive(inner, handle, record, &text.into(), clock);
+        return !record.is_blank();
+    }
+    restored
+}
+
 /// Puts the overrides of a record into force; `None` if they are in force already.
 fn adopt_overrides(
     state: &mut BreakerState,
@@ -119,6 +161,15 @@ fn adopt_overrides(
     now: Tick,
 ) -> Option<(EventKind, Option<StateChange>)> {
     let holds = holds(record, clock, now);
+    put_in_force(state, holds, now)
+}
+
+/// Puts exactly these overrides into force; `None` if they are in force already.
+fn put_in_force(
+    state: &mut BreakerState,
+    holds: Vec<ActiveOverride>,
+    now: Tick,
+) -> Option<(EventKind, Option<StateChange>)> {
     let strongest = holds.iter().max_by_key(|hold| hold.kind).map(|hold| (hold.who.clone(), hold.why.clone()));
     let state_change = state.adopt_overrides(holds, now)?;
     let (who, why) = strongest.unwrap_or_else(|| ("everyone".into(), "released".into()));

@@ -1,4 +1,9 @@
-//! Restores breakers from the store before the first call.
+//! Restores breakers from the store before the first call, or as soon as the store answers.
+//!
+//! A store that is read late finds breakers at work. Its overrides join those that were ordered meanwhile. Its openings hold for
+//! breakers that have not decided anything yet.
+
+use std::sync::atomic::Ordering;
 
 use super::{
     lease::limited,
@@ -8,14 +13,15 @@ use super::{
 use crate::{
     outcome::ServiceName,
     store::{
-        Content, Loaded, Op, StoreClock,
+        Content, Loaded, Op, StoreClock, StoreError,
         record::{Snapshot, fingerprint},
     },
 };
 
 impl SyncTask {
-    /// Enters every record of the store. A record that cannot be used is logged, and only its own breaker starts closed.
-    pub(super) async fn load(&self) {
+    /// Enters every record of the store. A record that cannot be used is logged, and only its own breaker starts closed. `late`:
+    /// the breakers are at work already.
+    pub(super) async fn load(&self, late: bool) -> Result<(), StoreError> {
         let names: Vec<ServiceName> = self.breakers.config().service_names().map(ServiceName::from).collect();
         let loaded = limited(PATIENCE_ALL, async {
             let clock = self.handle.read_clock().await?;
@@ -24,14 +30,13 @@ impl SyncTask {
         .await;
         self.handle.report(Op::Load, &loaded);
         let store = self.handle.store.kind();
-        let Ok((clock, records)) = loaded else {
-            return tracing::warn!(store, "breakers could not be restored: all start closed");
-        };
+        self.handle.set_unread(loaded.as_ref().err());
+        let (clock, records) = loaded?;
         let (mut restored, mut too_many, total) = (0_usize, 0_usize, records.len());
         for Loaded { service, content } in records {
             match read(service.as_ref(), content) {
                 Ok((record, text)) => {
-                    if self.restore_one(&record, &text, clock) {
+                    if self.restore_one(&record, &text, clock, late) {
                         // Beyond `names.max_dynamic` the registry forgets a breaker as soon as its last handle is dropped.
                         let kept = self.breakers.existing(&record.service).is_some();
                         *(if kept { &mut restored } else { &mut too_many }) += 1;
@@ -51,9 +56,11 @@ impl SyncTask {
             );
         }
         tracing::info!(store, records = total, restored, "breakers restored");
+        self.loaded.store(true, Ordering::Relaxed);
+        Ok(())
     }
 
-    fn restore_one(&self, record: &Snapshot, text: &str, clock: StoreClock) -> bool {
+    fn restore_one(&self, record: &Snapshot, text: &str, clock: StoreClock, late: bool) -> bool {
         if record.is_open() && record.policy != fingerprint(&self.breakers.policy_of(&record.service)) {
             let service = record.service.as_str();
             tracing::info!(
@@ -64,7 +71,12 @@ impl SyncTask {
         if record.is_blank() && self.breakers.existing(&record.service).is_none() {
             return false;
         }
-        record_codec::restore(&self.breakers.inner(&record.service), record, text, clock)
+        let inner = self.breakers.inner(&record.service);
+        if late {
+            record_codec::restore_late(&inner, &self.handle, record, text, clock)
+        } else {
+            record_codec::restore(&inner, record, text, clock)
+        }
     }
 
     /// Logs a configuration that shares breakers with a store that cannot, or the other way round.

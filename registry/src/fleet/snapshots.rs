@@ -39,7 +39,12 @@ impl SyncTask {
         let saved = limited(PATIENCE_ALL, async {
             let clock = handle.read_clock().await?;
             let mut records = Vec::with_capacity(names.len());
-            for inner in names.iter().filter_map(|name| self.breakers.existing(name)) {
+            for name in names {
+                let Some(inner) = self.breakers.existing(name) else {
+                    // It closed and was forgotten before this: its record must not open it at the next start.
+                    records.push(Record::new(name.clone(), None, Duration::ZERO));
+                    continue;
+                };
                 inner.operate(|state, now, _| {
                     let snapshot = record_codec::snapshot(&inner.name, state, now, clock, &handle.process);
                     let keep = record_codec::keep(&snapshot, clock.stamp(now));

@@ -2,7 +2,8 @@
 //! what other processes change.
 //!
 //! The sync task is a future that the program owns and spawns. No call waits for it. Its parts run side by side in one task,
-//! and each question to the store has its own time limit:
+//! and each question to the store has its own time limit. Nothing is written before the store was read: a store that is away at the
+//! start is asked again until it answers, and what it remembers comes into force then. The parts:
 //!
 //! | part | when | does |
 //! |---|---|---|
@@ -12,15 +13,26 @@
 //! | [`receiver`](super::receiver), sync | every second | registers this process as present, and reads what it missed |
 //! | [`helper`](super::helper) | on request | asks for callers that cannot wait, and renews leases while probes run |
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use tokio::{
     sync::{Mutex, oneshot},
     task::JoinHandle,
-    time::timeout,
+    time::{sleep, timeout},
 };
 
-use crate::{breaker::table::BreakerTable, clock::Stamp, store::handle::StoreHandle};
+use crate::{
+    breaker::table::BreakerTable,
+    clock::Stamp,
+    store::handle::{StoreHandle, SyncState},
+};
 
 /// The time limit of one question to the store.
 pub(super) const PATIENCE: Duration = Duration::from_secs(2);
@@ -43,6 +55,8 @@ pub(super) struct SyncTask {
     pub(super) breakers: Arc<BreakerTable>,
     pub(super) handle: Arc<StoreHandle>,
     pub(super) fleet: Mutex<FleetProgress>,
+    /// The store was read.
+    pub(super) loaded: AtomicBool,
 }
 
 /// What the parts that write shared records have in common. A part holds the lock while it writes, so only one writes at a time.
@@ -60,10 +74,13 @@ impl StoreSync {
     /// Restores `breakers` from their store. Without a store there is nothing to do, now or later.
     pub(crate) async fn restore(breakers: Arc<BreakerTable>, handle: Option<Arc<StoreHandle>>) -> Self {
         let Some(handle) = handle else { return Self(None) };
-        let task = SyncTask { breakers, handle, fleet: Mutex::default() };
-        task.load().await;
+        let task = SyncTask { breakers, handle, fleet: Mutex::default(), loaded: AtomicBool::new(false) };
+        if task.load(false).await.is_err() {
+            let store = task.handle.store.kind();
+            tracing::warn!(store, "breakers could not be restored: all start closed, and the store is asked again");
+        }
         task.log_whether_shared();
-        task.handle.set_running(true); // from here on an acknowledgement will come
+        task.handle.set_sync(SyncState::Restored); // from here on an acknowledgement will come
         Self(Some(task))
     }
 
@@ -108,19 +125,26 @@ impl StoreTask {
 
 impl SyncTask {
     async fn run(self, shutdown: impl Future<Output = ()>) {
+        self.handle.set_sync(SyncState::Running);
         tokio::select! {
             () = shutdown => {}
-            ((), (), (), (), (), ()) = async { tokio::join!(
-                self.save_snapshots(),
-                self.write_shared(),
-                self.publish_failures(),
-                self.subscribe(),
-                self.sync(),
-                self.help(),
-            ) } => {}
+            ((), (), (), (), (), ()) = async {
+                self.load_at_last().await;
+                tokio::join!(
+                    self.save_snapshots(),
+                    self.write_shared(),
+                    self.publish_failures(),
+                    self.subscribe(),
+                    self.sync(),
+                    self.help(),
+                )
+            } => {}
         }
-        self.handle.set_running(false);
+        self.handle.set_sync(SyncState::Absent);
         let flush = async {
+            if !self.is_loaded() && self.load(true).await.is_err() {
+                return; // nothing is written over what was not read; the first failure is in the log
+            }
             let _ = self.save(self.handle.snapshots.take()).await;
             if let Some(store) = self.handle.fleet() {
                 let _ = self.put(store, self.handle.shared.take()).await;
@@ -129,6 +153,28 @@ impl SyncTask {
         if timeout(PATIENCE, flush).await.is_err() {
             tracing::warn!(store = self.handle.store.kind(), "the breakers' last changes may not be stored");
         }
+    }
+}
+
+impl SyncTask {
+    pub(super) fn is_loaded(&self) -> bool {
+        self.loaded.load(Ordering::Relaxed)
+    }
+
+    /// Asks a store that was away at the start until it answers.
+    async fn load_at_last(&self) {
+        let mut failures = 0;
+        while !self.is_loaded() {
+            failures += 1;
+            sleep(backoff(failures)).await;
+            let _ = self.load(true).await; // counted and logged there
+        }
+    }
+}
+
+impl Drop for SyncTask {
+    fn drop(&mut self) {
+        self.handle.set_sync(SyncState::Absent);
     }
 }
 

@@ -48,18 +48,29 @@ pub fn parse_retry_after(value: &str, now: SystemTime) -> Option<Duration> {
     if let Ok(seconds) = value.parse::<u64>() {
         return Some(Duration::from_secs(seconds));
     }
-    let date = jiff::fmt::rfc2822::parse(value).ok()?;
-    Some(SystemTime::from(date.timestamp()).duration_since(now).unwrap_or_default())
+    Some(http_date(value)?.duration_since(now).unwrap_or_default())
+}
+
+/// A date in one of the three forms of RFC 9110, §5.6.7: `Sun, 06 Nov 1994 08:49:37 GMT`, and the obsolete forms
+/// `Sunday, 06-Nov-94 08:49:37 GMT` and `Sun Nov  6 08:49:37 1994`.
+fn http_date(value: &str) -> Option<SystemTime> {
+    if let Ok(date) = jiff::fmt::rfc2822::parse(value) {
+        return Some(date.timestamp().into());
+    }
+    let obsolete = ["%A, %d-%b-%y %H:%M:%S GMT", "%a %b %e %H:%M:%S %Y"];
+    let date = obsolete.iter().find_map(|form| jiff::civil::DateTime::strptime(form, value).ok())?;
+    Some(date.to_zoned(jiff::tz::TimeZone::UTC).ok()?.timestamp().into())
 }
 
 #[cfg(feature = "reqwest")]
 impl crate::Classify for reqwest::Error {
     /// A status error by its status; an error in building the request or following redirects is our own affair; everything else
-    /// (connection, TLS, timeout, a body cut short or undecodable) is the service's.
+    /// (connection, TLS, timeout, a body cut short or undecodable) is the service's. For reqwest a status is no error: see
+    /// [`CircuitRegistry::send`](crate::CircuitRegistry::send).
     fn verdict(&self) -> Verdict {
         match self.status() {
             Some(status) => status_verdict(status.as_u16(), None),
-            None if self.is_builder() => Verdict::Neutral,
+            None if self.is_builder() || self.is_redirect() => Verdict::Neutral,
             None => Verdict::Failure,
         }
     }
@@ -103,6 +114,12 @@ mod tests {
         assert_eq!(parse_retry_after("Sun, 06 Nov 1994 08:49:37 GMT", now), Some(Duration::from_secs(90)));
         let later = now + Duration::from_secs(1_000_000);
         assert_eq!(parse_retry_after("Sun, 06 Nov 1994 08:49:37 GMT", later), Some(Duration::ZERO));
+        for obsolete in ["Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994"] {
+            assert_eq!(parse_retry_after(obsolete, now), Some(Duration::from_secs(90)), "{obsolete}");
+        }
+        for wrong in ["Monday, 06-Nov-94 08:49:37 GMT", "Sun Nov 36 08:49:37 1994", "Sunday, 06-Nov-94 08:49:37"] {
+            assert_eq!(parse_retry_after(wrong, now), None, "{wrong}");
+        }
         assert_eq!(parse_retry_after("soon", now), None);
         assert_eq!(parse_retry_after("-5", now), None);
     }

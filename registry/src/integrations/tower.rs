@@ -1,9 +1,12 @@
 //! A breaker as a tower [`Layer`]: `ServiceBuilder::new().layer(BreakerLayer::new(breaker)).service(client)`.
 //!
 //! The layer does not delay readiness: a service behind an open breaker is ready, and refuses a call at once with the time until the
-//! next probe. Put the layer *inside* a layer that retries, so that each attempt is judged, and *outside* a layer that waits for connections.
+//! next probe. A refused request never reaches the inner service's `call`, so nothing is sent even where the inner service sends at
+//! once, such as a `Buffer`. For that the inner service is cloned for each call, as tower's own layers do. Put the layer *inside* a
+//! layer that retries, so that each attempt is judged, and *outside* a layer that waits for connections.
 
 use std::{
+    mem::replace,
     pin::Pin,
     task::{Context, Poll},
 };
@@ -13,21 +16,18 @@ use tower_service::Service;
 
 use crate::{Breaker, CallError, Classify, Judgement, breaker::call};
 
-/// How a finished call is judged: its verdict, and how long a failed service asked to be left alone.
-type Judge<T, E> = fn(&Result<T, E>) -> Judgement;
-
 /// Wraps services in a breaker whose verdicts come from `J`.
 #[derive(Debug, Clone)]
-pub struct BreakerLayer<J> {
+pub struct BreakerLayer<J = Classified> {
     breaker: Breaker,
     judge: J,
 }
 
-impl<T, E: Classify> BreakerLayer<Judge<T, E>> {
+impl BreakerLayer {
     /// Every answer is a success, and errors classify themselves.
     #[must_use]
-    pub fn new(breaker: Breaker) -> Self {
-        Self { breaker, judge: call::classified }
+    pub const fn new(breaker: Breaker) -> Self {
+        Self { breaker, judge: Classified }
     }
 }
 
@@ -49,7 +49,7 @@ impl<S, J: Clone> Layer<S> for BreakerLayer<J> {
 
 /// A service behind a breaker.
 #[derive(Debug, Clone)]
-pub struct BreakerService<S, J> {
+pub struct BreakerService<S, J = Classified> {
     inner: S,
     breaker: Breaker,
     judge: J,
@@ -57,10 +57,11 @@ pub struct BreakerService<S, J> {
 
 impl<S, J, R> Service<R> for BreakerService<S, J>
 where
-    S: Service<R>,
+    S: Service<R> + Clone + Send + 'static,
     S::Future: Send + 'static,
     S::Response: 'static,
     S::Error: 'static,
+    R: Send + 'static,
     J: JudgeCall<S::Response, S::Error> + Clone + Send + 'static,
 {
     type Response = S::Response;
@@ -72,10 +73,25 @@ where
     }
 
     fn call(&mut self, request: R) -> Self::Future {
-        // The future exists either way and does nothing until it is polled, which the breaker decides.
-        let work = self.inner.call(request);
+        // The service that is ready answers this call; a clone takes its place.
+        let clone = self.inner.clone();
+        let mut inner = replace(&mut self.inner, clone);
         let (breaker, judge) = (self.breaker.clone(), self.judge.clone());
-        Box::pin(async move { breaker.call_judged(work, move |result| judge.judge(result)).await })
+        Box::pin(async move {
+            // The breaker polls this only if it admits the call.
+            let work = async { inner.call(request).await };
+            breaker.call_judged(work, move |result| judge.judge(result)).await
+        })
+    }
+}
+
+/// The judge of [`BreakerLayer::new`]: every answer is a success, and errors classify themselves.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Classified;
+
+impl<T, E: Classify> JudgeCall<T, E> for Classified {
+    fn judge(&self, result: &Result<T, E>) -> Judgement {
+        call::classified(result)
     }
 }
 

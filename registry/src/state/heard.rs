@@ -29,7 +29,7 @@ impl Heard {
     /// to it and the step.
     pub(crate) fn follow(&mut self, step: Step) -> [Option<HeardStep>; 2] {
         let due = (self.state == State::Open && step.from == State::HalfOpen && step.to != State::HalfOpen)
-            .then(|| Step { to: State::HalfOpen, cause: Cause::Due, open_for: None, ..step });
+            .then_some(Step { to: State::HalfOpen, cause: Cause::Due, open_for: None, ..step });
         [due.and_then(|due| self.hear(due)), self.hear(step)]
     }
 

@@ -9,7 +9,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::{clock::Tick, policy::Mode};
 
-/// Who overrules a breaker, why, and for how long.
+/// Who overrules a breaker, why, and for how long. It outranks timers, verdicts and the configuration.
+///
+/// Two holders of the same override hold it together: it lasts until both have released it. Of different kinds the more cautious
+/// outranks: open before closed before observe.
 ///
 /// ```
 /// use std::time::Duration;

@@ -69,6 +69,15 @@ impl StoreError {
         Self::new(StoreErrorKind::Absent, "nothing is stored")
     }
 
+    /// The store was not read yet, because of `self`: so nothing is written.
+    pub(crate) fn unread(&self) -> Self {
+        Self { kind: self.kind, message: format!("the store was not read yet: {}", self.message) }
+    }
+
+    pub(crate) fn panicked() -> Self {
+        Self::new(StoreErrorKind::Other, "the store panicked")
+    }
+
     pub(crate) fn late(after: Duration) -> Self {
         Self::new(StoreErrorKind::Unreachable, format!("no answer within {after:?}"))
     }

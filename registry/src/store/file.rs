@@ -1,31 +1,42 @@
-//! One file, one line per breaker.
-//!
-//! A save writes the whole file beside the old one, syncs it to the disk and renames it over the old one. So the path always leads to
-//! one complete version. A line that cannot be read affects only its own breaker. One process owns a file; of two processes, the
-//! later writer would win.
+//! One file, one line per breaker. The rules are at [`FileStore`].
 
 use std::{
     collections::BTreeMap,
-    fs::{self, File},
-    io::{self, Write},
+    fs::{self, File, TryLockError},
+    io::{self, Read, Write},
     path::{Path, PathBuf},
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
+    thread,
+    time::Duration,
 };
 
 use super::{
     error::{Answer, StoreError, StoreErrorKind},
     interface::{Content, Loaded, Record, Store},
-    record::Snapshot,
+    record::{Snapshot, Unreadable},
 };
 use crate::outcome::ServiceName;
 
 /// A larger file is refused.
 const LARGEST: u64 = 64 << 20;
 
-/// Keeps breakers in a file.
+/// How often a store asks again for the lock of another one, which may be about to end, and the pause in between.
+const HANDOVER_TRIES: u32 = 50;
+const HANDOVER_PAUSE: Duration = Duration::from_millis(10);
+
+/// Keeps breakers in a file, one line per breaker.
+///
+/// * A save writes the whole file beside the old one, syncs it to the disk and renames it over the old one. So the path always
+///   leads to one complete version, even if the process is killed.
+/// * A line that cannot be read affects only its own breaker. A line of another version of this program stays in the file until
+///   its breaker is saved.
+/// * Nothing is written before the file was read. So a file that cannot be read loses nothing.
+/// * One store owns a file: it holds a lock on `FILE.lock` from its first use until its last clone is dropped. A second store on
+///   the same path is refused, in this process or in another, and the error names the process of the first. Where the file system
+///   has no locks, the later writer wins.
 #[derive(Debug, Clone)]
 pub struct FileStore {
     shared: Arc<Shared>,
@@ -34,18 +45,38 @@ pub struct FileStore {
 #[derive(Debug)]
 struct Shared {
     path: PathBuf,
-    lines: Mutex<BTreeMap<ServiceName, String>>,
-    /// Held while writing, so that a later write has the newer content.
-    writing: Mutex<()>,
+    content: Mutex<FileContent>,
+    /// Held while reading and writing, so that a later write has the newer content.
+    access: Mutex<Access>,
     /// Counts writes, so that no two share a temporary file.
     writes: AtomicU64,
+}
+
+/// What the file should hold.
+#[derive(Debug, Default)]
+struct FileContent {
+    /// `None`: the service was saved without a text before the file was read.
+    lines: BTreeMap<ServiceName, Option<String>>,
+    /// The file was read: the lines are all that it should hold.
+    read: bool,
+    /// Counts changes of the lines.
+    changes: u64,
+}
+
+/// The right to the file.
+#[derive(Debug, Default)]
+struct Access {
+    /// The locked file, from the first use on. The lock ends with the process at the latest.
+    lock: Option<File>,
+    /// The changes that the file has.
+    written: Option<u64>,
 }
 
 impl FileStore {
     /// A store in the file at `path`. The file need not exist, but its folder must.
     pub fn new(path: impl Into<PathBuf>) -> Self {
-        let (lines, writing) = Default::default();
-        Self { shared: Arc::new(Shared { path: path.into(), lines, writing, writes: AtomicU64::new(0) }) }
+        let (content, access) = Default::default();
+        Self { shared: Arc::new(Shared { path: path.into(), content, access, writes: AtomicU64::new(0) }) }
     }
 }
 
@@ -61,11 +92,13 @@ impl Store for FileStore {
 
     fn save<'a>(&'a self, records: &'a [Record]) -> Answer<'a, ()> {
         {
-            let mut lines = self.shared.lines.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut content = self.shared.content();
+            content.changes += 1;
             for record in records {
-                match &record.text {
-                    Some(text) => drop(lines.insert(record.service.clone(), text.clone())),
-                    None => drop(lines.remove(&record.service)),
+                if content.read && record.text.is_none() {
+                    content.lines.remove(&record.service);
+                } else {
+                    content.lines.insert(record.service.clone(), record.text.clone());
                 }
             }
         }
@@ -84,15 +117,37 @@ async fn blocking<T: Send + 'static>(
 }
 
 impl Shared {
+    fn content(&self) -> MutexGuard<'_, FileContent> {
+        self.content.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn access(&self) -> MutexGuard<'_, Access> {
+        self.access.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn load(&self) -> Result<Vec<Loaded>, StoreError> {
-        self.remove_leftovers();
-        let Some(size) = self.size()? else { return Ok(Vec::new()) };
-        if size > LARGEST {
-            let message = format!("{} is larger than {LARGEST} bytes", self.path.display());
-            return Err(StoreError::new(StoreErrorKind::Other, message));
+        let mut access = self.access();
+        match self.lock(&mut access) {
+            Ok(()) => self.remove_leftovers(),
+            Err(NoLock::Taken(error)) => return Err(error),
+            Err(NoLock::Impossible(_)) => {} // it can be read all the same; a save says what is wrong
         }
-        let bytes = fs::read(&self.path).map_err(|error| store_error("cannot be read", &self.path, &error))?;
-        let text = String::from_utf8_lossy(&bytes);
+        self.read()
+    }
+
+    /// Reads the file, and remembers its lines for the next save.
+    fn read(&self) -> Result<Vec<Loaded>, StoreError> {
+        let text = match self.size()? {
+            None => String::new(),
+            Some(size) if size > LARGEST => {
+                let message = format!("{} is larger than {LARGEST} bytes", self.path.display());
+                return Err(StoreError::new(StoreErrorKind::Other, message));
+            }
+            Some(_) => {
+                let bytes = fs::read(&self.path).map_err(|error| store_error("cannot be read", &self.path, &error))?;
+                String::from_utf8_lossy(&bytes).into_owned()
+            }
+        };
         let loaded: Vec<_> = text
             .lines()
             .filter(|line| !line.trim().is_empty())
@@ -101,15 +156,60 @@ impl Shared {
                 Loaded::new(service, Content::Text(line.to_owned()))
             })
             .collect();
-        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
-        for Loaded { service, content } in &loaded {
-            if let (Some(service), Content::Text(text)) = (service, content)
-                && Snapshot::decode(text, None).is_ok()
+        let mut content = self.content();
+        for Loaded { service, content: line } in &loaded {
+            if let (Some(service), Content::Text(text)) = (service, line)
+                && matches!(Snapshot::decode(text, None), Ok(_) | Err(Unreadable::Version(_)))
             {
-                lines.insert(service.clone(), text.clone());
+                // What was saved meanwhile is newer.
+                content.lines.entry(service.clone()).or_insert_with(|| Some(text.clone()));
             }
         }
+        content.lines.retain(|_, line| line.is_some());
+        content.read = true;
         Ok(loaded)
+    }
+
+    /// Takes the lock on the file, unless this store has it.
+    fn lock(&self, access: &mut Access) -> Result<(), NoLock> {
+        if access.lock.is_some() {
+            return Ok(());
+        }
+        let path = self.lock_path();
+        let impossible = |error: &io::Error| NoLock::Impossible(store_error("cannot be written", &path, error));
+        let opened = File::options().read(true).write(true).create(true).truncate(false).open(&path);
+        let mut file = opened.map_err(|error| impossible(&error))?;
+        let mut locked = file.try_lock();
+        for _ in 0..HANDOVER_TRIES {
+            if !matches!(locked, Err(TryLockError::WouldBlock)) {
+                break;
+            }
+            pause();
+            locked = file.try_lock();
+        }
+        match locked {
+            Ok(()) => {
+                // The name of the owner helps a reader of the next error, and nothing depends on it.
+                let _ = file.set_len(0).and_then(|()| write!(file, "process {}", std::process::id()));
+            }
+            Err(TryLockError::WouldBlock) => {
+                let mut owner = String::new();
+                let _ = file.take(100).read_to_string(&mut owner);
+                let owner = if owner.is_empty() { "another store" } else { &owner };
+                let message = format!("{} is in use by {owner}: a file has one store", self.path.display());
+                return Err(NoLock::Taken(StoreError::new(StoreErrorKind::Denied, message)));
+            }
+            // A file system without locks: the file works as before.
+            Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => {}
+            Err(TryLockError::Error(error)) => return Err(impossible(&error)),
+        }
+        access.lock = Some(file);
+        Ok(())
+    }
+
+    /// `state` → `state.lock`
+    fn lock_path(&self) -> PathBuf {
+        self.path.with_file_name(format!("{}.lock", self.path.file_name().unwrap_or_default().to_string_lossy()))
     }
 
     /// The size of the file; `None` if there is none. Anything else at the path, such as a device, is an error and is not touched.
@@ -126,21 +226,30 @@ impl Shared {
     }
 
     fn save(&self) -> Result<(), StoreError> {
-        let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut access = self.access();
         self.size()?;
+        self.lock(&mut access).map_err(NoLock::into_error)?;
+        if !self.content().read {
+            self.read()?;
+        }
+        let (text, changes) = {
+            let content = self.content();
+            let lines = content.lines.values().flatten();
+            (lines.flat_map(|line| [line.as_str(), "\n"]).collect::<String>(), content.changes)
+        };
+        if access.written == Some(changes) {
+            return Ok(()); // a save that came later was faster, and wrote this one too
+        }
         let temporary = self.beside(self.writes.fetch_add(1, Ordering::Relaxed));
-        let written = self.write(&temporary);
+        let written = self.write(&temporary, &text);
         if written.is_err() {
             let _ = fs::remove_file(&temporary);
         }
+        access.written = written.is_ok().then_some(changes);
         written.map_err(|error| store_error("cannot be written", &self.path, &error))
     }
 
-    fn write(&self, temporary: &Path) -> io::Result<()> {
-        let text: String = {
-            let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
-            lines.values().flat_map(|line| [line.as_str(), "\n"]).collect()
-        };
+    fn write(&self, temporary: &Path, text: &str) -> io::Result<()> {
         let mut file = File::create(temporary)?;
         file.write_all(text.as_bytes())?;
         file.sync_all()?;
@@ -170,6 +279,27 @@ impl Shared {
             let _ = fs::remove_file(entry.path());
         }
     }
+}
+
+/// Why this store has no lock on its file.
+enum NoLock {
+    /// Another store has it.
+    Taken(StoreError),
+    /// The lock file cannot be made.
+    Impossible(StoreError),
+}
+
+impl NoLock {
+    fn into_error(self) -> StoreError {
+        match self {
+            Self::Taken(error) | Self::Impossible(error) => error,
+        }
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "on a thread for blocking work, and no clock of ours ends another store")]
+fn pause() {
+    thread::sleep(HANDOVER_PAUSE);
 }
 
 fn folder(path: &Path) -> &Path {

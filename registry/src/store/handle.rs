@@ -4,9 +4,10 @@
 use std::{
     collections::BTreeSet,
     fmt,
+    pin::pin,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering},
     },
     time::Duration,
 };
@@ -27,6 +28,21 @@ use crate::{
 
 /// How long an operator waits for the acknowledgement that an order is stored.
 const ACKNOWLEDGED: Duration = Duration::from_secs(5);
+
+/// How long an operator waits for a sync task that was restored and does not run yet.
+const STARTED: Duration = Duration::from_millis(250);
+
+/// What the sync tasks of a store do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum SyncState {
+    /// There is none.
+    Absent,
+    /// The store was read, or at least asked, and the task should run soon.
+    Restored,
+    /// One runs.
+    Running,
+}
 
 /// A caller that waits until a breaker is stored.
 struct Waiter {
@@ -58,8 +74,10 @@ pub(crate) struct StoreHandle {
     /// Breakers whose lease this process holds.
     leases: Mutex<BTreeSet<ServiceName>>,
     waiters: Mutex<Vec<Waiter>>,
-    /// A sync task runs.
-    running: AtomicBool,
+    /// A [`SyncState`].
+    sync: AtomicU8,
+    /// Why the store was not read yet. Nothing is written before it was.
+    unread: Mutex<Option<StoreError>>,
     errors: [AtomicU64; Op::ALL.len()],
     /// The last attempt of this operation failed.
     broken: [AtomicBool; Op::ALL.len()],
@@ -82,7 +100,8 @@ impl StoreHandle {
             tokens: Queue::default(),
             leases: Mutex::default(),
             waiters: Mutex::default(),
-            running: AtomicBool::new(false),
+            sync: AtomicU8::new(SyncState::Absent as u8),
+            unread: Mutex::default(),
             errors: Default::default(),
             broken: Default::default(),
         }
@@ -150,10 +169,22 @@ impl StoreHandle {
         self.processes.store(processes.max(1), Ordering::Relaxed);
     }
 
-    pub(crate) fn set_running(&self, running: bool) {
-        self.running.store(running, Ordering::Relaxed);
-        if !running {
+    pub(crate) fn set_sync(&self, state: SyncState) {
+        self.sync.store(state as u8, Ordering::Relaxed);
+        if state == SyncState::Absent {
             lock(&self.waiters).clear(); // each waiter gets the error `absent`
+        }
+    }
+
+    fn sync_is(&self, state: SyncState) -> bool {
+        self.sync.load(Ordering::Relaxed) == state as u8
+    }
+
+    /// Remembers whether the store was read, and why not. A caller that waits for an acknowledgement gets each failure.
+    pub(crate) fn set_unread(&self, reason: Option<&StoreError>) {
+        *lock(&self.unread) = reason.map(StoreError::unread);
+        if let Some(reason) = reason {
+            Waiting(std::mem::take(&mut *lock(&self.waiters))).answer(&Err(reason.unread()));
         }
     }
 
@@ -199,17 +230,23 @@ impl StoreHandle {
 
     /// Waits until the present state of `name` is stored. `queue` is the queue for this breaker.
     pub(crate) async fn stored(&self, name: &ServiceName, queue: &Queue) -> Result<(), StoreError> {
-        if !self.running.load(Ordering::Relaxed) {
+        if self.sync_is(SyncState::Absent) {
             return Err(StoreError::absent());
         }
         let (answer, stored) = oneshot::channel();
         lock(&self.waiters).push(Waiter { name: name.clone(), answer });
         queue.push(name);
         queue.filled.notify_one();
-        match timeout(ACKNOWLEDGED, stored).await {
+        let mut stored = pin!(stored);
+        let answer = match timeout(STARTED, &mut stored).await {
+            Err(_) if self.sync_is(SyncState::Restored) => return Err(StoreError::absent()), // it was never run
+            Err(_) => timeout(ACKNOWLEDGED - STARTED, stored).await,
+            answer => answer,
+        };
+        match answer {
             Ok(Ok(result)) => result,
             Ok(Err(_)) => Err(StoreError::absent()),
-            Err(_) => Err(StoreError::late(ACKNOWLEDGED)),
+            Err(_) => Err(lock(&self.unread).clone().unwrap_or_else(|| StoreError::late(ACKNOWLEDGED))),
         }
     }
 

@@ -123,6 +123,7 @@ async fn assert_restored(path: &Path, known: u64, round: u64) {
         assert_eq!(state, State::Open, "round {round}, d{i} of {known}");
     }
     assert!(text.lines().all(|line| line.starts_with('{') && line.ends_with('}')), "{text}");
+    process.end().await; // the next child needs the file's lock
 }
 
 #[tokio::test]

@@ -92,6 +92,24 @@ services:
     assert_eq!(kinds.len(), 6, "every kind of key is known: {kinds:?}");
 }
 
+#[tokio::test]
+async fn an_ended_record_leaves_the_index_while_the_fleet_runs() {
+    let server = Server::start().await;
+    let process = Process::start(&server.address(), SHARED).await;
+    for i in 0..30 {
+        open(&process, &format!("dynamic:{i}")).await;
+    }
+    let mut redis = server.look().await;
+    let _: () = redis.del("circuit-registry:breaker:dynamic:7").await.unwrap();
+    let start = tokio::time::Instant::now();
+    while redis.zscore::<_, _, Option<f64>>("circuit-registry:index", "dynamic:7").await.unwrap().is_some() {
+        assert!(start.elapsed() < crate::PATIENCE, "it never leaves");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    let left: u64 = redis::cmd("ZCARD").arg("circuit-registry:index").query_async(&mut redis).await.unwrap();
+    assert_eq!(left, 29, "and the others stay");
+}
+
 /// A wall clock that is off.
 struct Skewed(i64);
 
@@ -150,7 +168,6 @@ async fn a_bad_record_affects_only_its_own_breaker() {
             ("garbage", "it is not a snapshot"),
             ("version", "its version is 2, and this program reads version 1"),
             ("type", "it is a list and not a text"),
-            ("gone", "it is gone"),
             ("binary", "it is not a snapshot"),
             ("swapped", "it belongs to another service"),
         ] {
@@ -158,7 +175,9 @@ async fn a_bad_record_affects_only_its_own_breaker() {
             let lines = log.lines(&["WARN", &service]);
             assert!(lines.len() == 1 && lines[0].contains(problem), "logged once: {lines:?}");
         }
-        assert_eq!(log.lines(&["WARN"]).len(), 6, "{:?}", log.lines(&["WARN"]));
+        assert_eq!(log.lines(&["WARN"]).len(), 5, "an ended record is no problem: {:?}", log.lines(&["WARN"]));
+        let indexed: Option<f64> = redis.zscore("circuit-registry:index", "gone").await.unwrap();
+        assert_eq!(indexed, None, "and leaves the index");
         let others: Vec<_> = states.iter().filter(|(name, _)| *name != "s").collect();
         assert!(others.iter().all(|(_, state)| **state == State::Closed), "{others:?}");
         // And each can be stored again.

@@ -83,6 +83,11 @@ pub enum CodecError {
     },
     /// The system gives no random numbers.
     NoRandom,
+    /// It is longer than AES-GCM can encrypt.
+    TooLong {
+        /// Its length in bytes.
+        bytes: usize,
+    },
 }
 
 impl fmt::Display for CodecError {
@@ -99,6 +104,7 @@ impl fmt::Display for CodecError {
                 "the payload cannot be decrypted with key '{key}': it was changed, or another key of that id encrypted it"
             ),
             Self::NoRandom => f.write_str("the system gives no random numbers, so nothing can be encrypted"),
+            Self::TooLong { bytes } => write!(f, "a payload of {bytes} bytes is too long to be encrypted"),
         }
     }
 }
@@ -160,8 +166,9 @@ impl Ring {
         let mut nonce = [0; NONCE_LEN];
         SystemRandom::new().fill(&mut nonce).map_err(|_| CodecError::NoRandom)?;
         let mut sealed = payload.encode_to_vec();
+        let bytes = sealed.len();
         key.seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), Aad::from(id.as_bytes()), &mut sealed)
-            .map_err(|_| CodecError::NoRandom)?;
+            .map_err(|_| CodecError::TooLong { bytes })?;
         let metadata = [(ENCODING, ENCRYPTED), (KEY_ID, id.as_bytes())];
         let metadata = metadata.map(|(name, value)| (name.to_owned(), value.to_vec())).into();
         Ok(Payload { metadata, data: [nonce.as_slice(), &sealed].concat(), ..Payload::default() })

@@ -81,3 +81,7 @@ impl ReportWorkflow {
         Ok(report)
     }
 }
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../../docs/temporal.md")]
+struct DocsTemporal;

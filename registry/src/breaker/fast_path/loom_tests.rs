@@ -14,9 +14,9 @@ use loom::{
 
 use crate::{
     BreakersConfig, State, SystemWallClock,
+    announcer::Announcer,
     breaker::{Breaker, inner::BreakerInner, shared::Shared},
-    clock::Clock,
-    event::Announcer,
+    clock::{Clock, WallTime},
     outcome::{Settlement, Verdict},
 };
 
@@ -24,9 +24,12 @@ use crate::{
 fn explore(yaml: &str, model: impl Fn(Breaker) + Send + Sync + 'static) {
     // Out here, since loom's threads have small stacks.
     let policy = BreakersConfig::from_yaml(&format!("defaults: {yaml}")).unwrap().policy("s");
+    let clock = Clock::start();
+    let wall = WallTime::new(clock, StdArc::new(SystemWallClock));
     let shared = StdArc::new(Shared {
-        clock: Clock::start(),
-        announcer: Announcer::start(Vec::new(), Clock::start(), StdArc::new(SystemWallClock)),
+        clock,
+        announcer: Announcer::new(Vec::new(), wall.clone()),
+        wall,
         measured: false,
         seed: 0,
         store: None,

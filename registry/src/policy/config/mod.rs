@@ -37,6 +37,10 @@ const LARGEST_FILE: u64 = 1 << 20;
 const MAX_DYNAMIC: usize = 1024;
 
 /// The policies of all services, validated: a value of this type makes sense.
+///
+/// In `breakers.yaml` a service takes each key that it does not have from `defaults`; a block such as `half_open` is taken or replaced
+/// as a whole, and `activities` is never taken. Every key, with its default and range, is on the page
+/// [configuration](https://github.com/circuit-registry/circuit-registry/blob/main/docs/configuration.md).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BreakersConfig {
     pub(crate) defaults: Arc<Policy>,

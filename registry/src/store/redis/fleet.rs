@@ -85,7 +85,7 @@ impl FleetStore for RedisStore {
             let life = format!("{process}-{}", self.lives.fetch_add(1, Ordering::Relaxed));
             let mut script = self.scripts.sync.key(self.key("index", ""));
             script.key(self.key("processes", "")).key(self.key("life", "")).arg(process).arg(since.as_micros() / 1000);
-            script.arg(life).arg(CHANGES);
+            script.arg(life).arg(CHANGES).arg(format!("{}:", self.key("breaker", "")));
             let (seconds, micros, processes, life, names): (u64, u64, u32, String, Vec<String>) =
                 self.ask(async |c| script.invoke_async(c).await).await?;
             let mut changed = Vec::with_capacity(names.len());

@@ -1,17 +1,4 @@
-//! Redis 7: one string per breaker, each with a time to live.
-//!
-//! | key | what | lives |
-//! |---|---|---|
-//! | `PREFIX:breaker:SERVICE` | the record, one line of JSON | a day longer than its content is valid |
-//! | `PREFIX:index` | services, sorted by the last change of their record | 31 days |
-//! | `PREFIX:lease:SERVICE:EPOCH` | the process that may probe | as long as the lease |
-//! | `PREFIX:rate:SERVICE` | when the next token is due | until then |
-//! | `PREFIX:processes` | processes, sorted by their last sync | a minute |
-//! | `PREFIX:life` | a name of the content; a new name means that the content was lost | a day after the last sync |
-//! | channel `PREFIX:events` | records, leases and failures as they come | |
-//!
-//! Every question is one script: one round trip, atomic, by Redis's own clock. After a connection broke, the next question makes a
-//! new one. Redis Cluster does not work, because its scripts may only touch keys of one slot.
+//! A store in Redis. The keys and rules are at [`RedisStore`].
 
 mod connection;
 mod fleet;
@@ -31,7 +18,20 @@ const PREFIX: &str = "circuit-registry";
 /// Records that are read or written in one go.
 const BATCH: usize = 1000;
 
-/// Keeps breakers in Redis, and connects a fleet.
+/// Keeps breakers in Redis, and connects a fleet. It needs Redis 7. Each breaker is one string with a time to live.
+///
+/// | key | what | lives |
+/// |---|---|---|
+/// | `PREFIX:breaker:SERVICE` | the record, one line of JSON | a day longer than its content is valid |
+/// | `PREFIX:index` | services, sorted by the last change of their record | 31 days; a service leaves it soon after its record ended |
+/// | `PREFIX:lease:SERVICE:EPOCH` | the process that may probe | as long as the lease |
+/// | `PREFIX:rate:SERVICE` | when the next token is due | until then |
+/// | `PREFIX:processes` | processes, sorted by their last sync | a minute |
+/// | `PREFIX:life` | a name of the content; a new name means that the content was lost | a day after the last sync |
+/// | channel `PREFIX:events` | records, leases and failures as they come | |
+///
+/// Every question is one script: one round trip, atomic, by Redis's own clock. After a connection broke, the next question makes a
+/// new one. Redis Cluster does not work, because its scripts may only touch keys of one slot.
 pub struct RedisStore {
     client: Client,
     prefix: String,

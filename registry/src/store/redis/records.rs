@@ -95,14 +95,11 @@ impl RedisStore {
         let absent = names.iter().zip(&texts).filter(|(_, text)| text.is_none()).map(|(name, _)| name);
         let absent: Vec<&String> = absent.collect();
         let types = self.types(&absent).await?;
-        let wrong = absent.into_iter().zip(types).filter_map(|(name, kind)| {
-            let content = match kind.as_str() {
-                "none" if indexed.contains(name) => Content::Missing,
-                "none" => return None,
-                _ => Content::WrongType(kind),
-            };
-            Some(Loaded::new(Some(name.as_str().into()), content))
-        });
+        let (ended, wrong): (Vec<_>, Vec<_>) = absent.into_iter().zip(types).partition(|(_, kind)| kind == "none");
+        // A store that can only be read keeps them.
+        let _ = self.prune(ended.into_iter().map(|(name, _)| name).filter(|name| indexed.contains(*name))).await;
+        let wrong =
+            wrong.into_iter().map(|(name, kind)| Loaded::new(Some(name.as_str().into()), Content::WrongType(kind)));
         loaded.extend(wrong);
         loaded.extend(
             names
@@ -110,6 +107,21 @@ impl RedisStore {
                 .zip(texts)
                 .filter_map(|(name, text)| Some(Loaded::new(Some(name.as_str().into()), Content::Text(text?)))),
         );
+        Ok(())
+    }
+
+    /// Takes the names out of the index whose record has ended.
+    async fn prune(&self, ended: impl Iterator<Item = &String>) -> Result<(), StoreError> {
+        let mut script = self.scripts.prune.prepare_invoke();
+        script.key(self.key("index", ""));
+        let mut any = false;
+        for name in ended {
+            any = true;
+            script.key(self.record_key(name)).arg(name);
+        }
+        if any {
+            let _: u64 = self.ask(async |c| script.invoke_async(c).await).await?;
+        }
         Ok(())
     }
 

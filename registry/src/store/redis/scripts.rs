@@ -12,6 +12,7 @@ pub(super) struct Scripts {
     pub(super) renew: Script,
     pub(super) take: Script,
     pub(super) sync: Script,
+    pub(super) prune: Script,
 }
 
 impl Default for Scripts {
@@ -22,6 +23,7 @@ impl Default for Scripts {
             renew: Script::new(RENEW),
             take: Script::new(TAKE),
             sync: Script::new(SYNC),
+            prune: Script::new(PRUNE),
         }
     }
 }
@@ -95,7 +97,8 @@ return 0
 ";
 
 /// KEYS: the index, the processes, the life. ARGV: the process, the time of its last sync (milliseconds), a new life, the most
-/// changes to read. Answers the time, the number of processes, the life, and the services that changed.
+/// changes to read, and how the keys of records begin. Ten names anywhere in the index leave it if their record has ended. Answers
+/// the time, the number of processes, the life, and the services that changed.
 const SYNC: &str = r"
 local now = redis.call('TIME')
 local millis = now[1] * 1000 + math.floor(now[2] / 1000)
@@ -113,7 +116,23 @@ if type(life) ~= 'string' then
     redis.call('SET', KEYS[3], life)
 end
 redis.call('PEXPIRE', KEYS[3], 86400000)
+local size = redis.pcall('ZCARD', KEYS[1])
+if type(size) == 'number' and size > 0 then
+    local from = millis % size
+    for _, name in ipairs(redis.call('ZRANGE', KEYS[1], from, from + 9)) do
+        if redis.call('TYPE', ARGV[5] .. name)['ok'] == 'none' then redis.call('ZREM', KEYS[1], name) end
+    end
+end
 local changed = redis.pcall('ZRANGEBYSCORE', KEYS[1], ARGV[2], '+inf', 'LIMIT', 0, ARGV[4])
 if changed['err'] then changed = {} end
 return { now[1], now[2], redis.call('ZCARD', KEYS[2]), life, changed }
+";
+
+/// KEYS: the index, then one per name. ARGV: the names. Takes those out of the index whose record has ended. Answers how many.
+const PRUNE: &str = r"
+local ended = 0
+for i, name in ipairs(ARGV) do
+    if redis.call('TYPE', KEYS[i + 1])['ok'] == 'none' then ended = ended + redis.call('ZREM', KEYS[1], name) end
+end
+return ended
 ";
