@@ -43,4 +43,6 @@ pub mod vies;
 pub mod vies_soap;
 
 #[cfg(test)]
+mod belief;
+#[cfg(test)]
 mod tests;
