@@ -14,7 +14,7 @@ use crate::{
     parse::json::{self as reader, Node},
     spec::{
         Answer, Base, Class, Confidence, Countries, Flow, Need, Operation, Probe, Request, Session, Source,
-        SourceError, Stay, on,
+        SourceError, Stay, on, sift,
     },
 };
 
@@ -137,11 +137,13 @@ fn vat(body: &[u8], number: &str) -> Result<VatCheck, SourceError> {
 fn hits(body: &[u8]) -> Result<Answer, SourceError> {
     let document = reader::parse(body)?;
     let list = Node::root(&document).require_list("ekonomickeSubjekty")?;
-    let companies = list.into_iter().map(company).collect::<Result<Vec<_>, _>>()?;
-    if companies.is_empty() {
+    let companies = sift("hits", list, company)?;
+    if companies.read.is_empty() {
         return Err(SourceError::not_found("has no company of that name"));
     }
-    Ok(Facts { companies, ..Facts::default() }.into())
+    let total = Node::root(&document).get("pocetCelkem").count();
+    let answer = Answer::from(Facts { companies: companies.read, ..Facts::default() });
+    Ok(answer.of_total(companies.listed, total).noting(companies.note))
 }
 
 /// The registers behind the aggregate, by the field that tells the entity's state in each.
@@ -154,6 +156,30 @@ const REGISTERS: [(&str, &str); 6] = [
     ("stavZdrojeCeu", "bankruptcy register"),
 ];
 
+/// What the state of a record means for the company.
+const STATES: &[(&str, Standing)] =
+    &[("AKTIVNI", Standing::Active), ("ZANIKLY", Standing::Ceased), ("HISTORICKY", Standing::Ceased)];
+
+/// Czech law puts a procedure behind the name.
+fn suffix(name: &str) -> Standing {
+    let name = name.to_lowercase();
+    let ends = |words: &[&str]| words.iter().any(|word| name.ends_with(word));
+    if ends(&["v likvidaci", "\u{201e}v likvidaci\u{201c}"]) {
+        Standing::Liquidation
+    } else if ends(&["v konkursu", "v konkurzu", "v úpadku"]) {
+        Standing::Insolvent
+    } else {
+        Standing::Active
+    }
+}
+
+/// A VAT number as the register writes one; `Skupinove_DPH` in its place says that a group has one.
+fn vat_of(entity: Node<'_>) -> Option<String> {
+    let text = entity.get("dic").text()?;
+    let digits = text.strip_prefix("CZ")?;
+    ((8..=10).contains(&digits.len()) && digits.chars().all(|c| c.is_ascii_digit())).then_some(text)
+}
+
 fn company(entity: Node<'_>) -> Result<Company, SourceError> {
     let text = |path: &str| entity.at(path).text();
     let registrations = entity.get("seznamRegistraci");
@@ -162,21 +188,20 @@ fn company(entity: Node<'_>) -> Result<Company, SourceError> {
         Some(format!("{name}: {}", state.to_lowercase()))
     });
     let dissolved = text("datumZaniku");
-    let standing = match (
-        &dissolved,
-        registrations.get("stavZdrojeRes").text().or_else(|| registrations.get("stavZdrojeVr").text()),
-    ) {
-        (Some(_), _) => Standing::Ceased,
-        (None, Some(state)) if state == "AKTIVNI" => Standing::Active,
-        (None, Some(state)) if state == "ZANIKLY" || state == "HISTORICKY" => Standing::Ceased,
-        _ => Standing::Unknown,
-    };
+    let state = registrations.get("stavZdrojeRes").text().or_else(|| registrations.get("stavZdrojeVr").text());
+    let ended = if dissolved.is_some() { Standing::Ceased } else { Standing::Active };
+    let procedure = ["stavZdrojeIr", "stavZdrojeCeu"].into_iter().filter_map(|field| registrations.get(field).text());
+    // A live record in the insolvency register is no insolvency yet, and no reason to call the company active.
+    let standing = procedure
+        .map(|state| if state == "NEEXISTUJICI" { Standing::Active } else { Standing::Unknown })
+        .fold(Standing::of(&state.unwrap_or_default(), STATES).and(ended), Standing::and)
+        .and(suffix(&entity.get("obchodniJmeno").text().unwrap_or_default()));
     let seat = entity.get("sidlo");
     Ok(Company {
         id: Some(entity.require_text("ico").or_else(|_| entity.require_text("icoId"))?),
         name: Some(entity.require_text("obchodniJmeno")?),
         country: Some("CZ".to_owned()),
-        vat: text("dic"),
+        vat: vat_of(entity),
         standing,
         legal_form: text("pravniForma"),
         address: seat.exists().then(|| Address {
@@ -219,17 +244,22 @@ fn public_register(body: &[u8]) -> Result<Answer, SourceError> {
         id: value(record.get("ico")).or_else(|| Node::root(&document).get("icoId").text()),
         name: Some(value(record.get("obchodniJmeno")).ok_or_else(|| reader::lacks("obchodniJmeno"))?),
         country: Some("CZ".to_owned()),
-        standing: match record.get("stavSubjektu").text().as_deref() {
-            Some("AKTIVNI") => Standing::Active,
-            Some("ZANIKLY" | "HISTORICKY") => Standing::Ceased,
-            _ => Standing::Unknown,
-        },
+        standing: Standing::of(&record.get("stavSubjektu").text().unwrap_or_default(), STATES)
+            .and(suffix(&value(record.get("obchodniJmeno")).unwrap_or_default())),
+        former_names: record
+            .get("obchodniJmeno")
+            .items()
+            .filter(|name| name.get("datumVymazu").exists())
+            .filter_map(|name| name.get("hodnota").text())
+            .collect(),
+        signing: current(record.get("statutarniOrgany")).find_map(|organ| value(organ.get("zpusobJednani"))),
         status: record.get("stavSubjektu").text(),
         legal_form: value(record.get("pravniForma")),
         registrations: file.into_iter().collect(),
         ..Company::default()
     });
-    for body in current(record.get("statutarniOrgany")) {
+    // The supervisory board, procuration and liquidators are in the second list.
+    for body in current(record.get("statutarniOrgany")).chain(current(record.get("ostatniOrgany"))) {
         facts.officers.extend(current(body.get("clenoveOrganu")).filter_map(|member| {
             let (name, company_id) = holder(member)?;
             let born = member.at("fyzickaOsoba.datumNarozeni").text();
@@ -238,6 +268,10 @@ fn public_register(body: &[u8]) -> Result<Answer, SourceError> {
                 company_id,
                 role: member.at("clenstvi.funkce.nazev").text().or_else(|| body.get("nazevOrganu").text()),
                 birth_year: born.and_then(|date| date.get(..4)?.parse().ok()),
+                since: ["clenstvi.funkce.vznikFunkce", "clenstvi.clenstvi.vznikClenstvi"]
+                    .into_iter()
+                    .find_map(|path| member.at(path).text()),
+                role_code: member.get("typAngazma").text(),
                 entered: member.get("datumZapisu").text(),
                 ..Officer::default()
             })
@@ -336,6 +370,18 @@ mod tests {
         let parse =
             |body: &[u8]| vat(body, "CZ27082440").map(|check| Facts { vat: Some(check), ..Facts::default() }.into());
         assert_survives_corruption("vies.check", parse, ENTITY);
+    }
+
+    #[test]
+    fn a_word_in_place_of_a_vat_number_is_dropped() {
+        let with = |dic: &str| String::from_utf8_lossy(ENTITY).replace("CZ27082440", dic).into_bytes();
+        let company = |body: &[u8]| entity(body).expect("an entity").facts.companies.remove(0);
+        assert_eq!(company(&with("Skupinove_DPH")).vat, None);
+        let winding_up = String::from_utf8_lossy(ENTITY).replace("Alza.cz a.s.", "Alza.cz a.s. v likvidaci");
+        assert_eq!(company(winding_up.as_bytes()).standing, Standing::Liquidation);
+        let insolvent = String::from_utf8_lossy(ENTITY)
+            .replace(r#""stavZdrojeIr": "NEEXISTUJICI""#, r#""stavZdrojeIr": "AKTIVNI""#);
+        assert_eq!(company(insolvent.as_bytes()).standing, Standing::Unknown);
     }
 
     #[test]

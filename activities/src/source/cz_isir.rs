@@ -81,7 +81,8 @@ fn proceedings(body: &[u8]) -> Result<Answer, SourceError> {
         // It says so with a code. Without one, and without data, something is missing.
         return Err(SourceError::bad_shape("answered neither with proceedings nor with a code for none"));
     }
-    Ok(Answer::from(Facts { notices, ..Facts::default() }).dated(as_of.time()))
+    let (read, total) = (notices.len(), state.get("pocetVysledku").text().and_then(|total| total.parse().ok()));
+    Ok(Answer::from(Facts { notices, ..Facts::default() }).dated(as_of.time()).of_total(read, total))
 }
 
 fn outage(what: &str) -> SourceError {
@@ -157,7 +158,13 @@ mod tests {
         );
         let facts = serde_json::to_string(&answer.facts).expect("JSON");
         assert!(!facts.contains("8001011234") && !facts.contains("Vzorová"), "{facts}");
-        assert_survives_corruption("cz_isir.insolvency", proceedings, &body(&format!("{CASE}{STATE}")));
+        assert_survives_corruption("cz_isir.insolvency", proceedings, &body(&format!("{CASE}{CASE}{STATE}")));
+    }
+
+    #[test]
+    fn fewer_cases_than_stated_are_a_part() {
+        let answer = proceedings(&body(&format!("{CASE}{STATE}"))).expect("a case");
+        assert_eq!(answer.reason.as_deref(), Some("1 of 2 were read"));
     }
 
     #[test]

@@ -101,17 +101,20 @@ fn company(body: &[u8]) -> Result<Answer, SourceError> {
         return Err(SourceError::unavailable("gave a code that it does not document"));
     }
     let bankrupt = entry.get("creditbankrupt").flag() == Some(true);
+    let credit = entry.get("creditstatus").text();
     let ended = entry.get("enddate").date();
     let owner = |owner: Node<'_>| {
         Some(Owner { name: Some(owner.get("name").text().or_else(|| owner.text())?), ..Owner::default() })
     };
     let company = Company {
         name: Some(entry.require_text("name")?),
-        standing: match (&ended, bankrupt) {
-            (_, true) => Standing::Insolvent,
-            (Some(_), false) => Standing::Ceased,
-            (None, false) => Standing::Active,
-        },
+        standing: credit
+            .as_deref()
+            .map_or(Standing::Active, |word| Standing::of(word, CREDIT))
+            .and(if ended.is_some() && !bankrupt { Standing::Ceased } else { Standing::Active })
+            .and(if bankrupt { Standing::Insolvent } else { Standing::Active }),
+        status: credit,
+        headcount: entry.get("employees").text(),
         legal_form: entry.get("companydesc").text(),
         address: Some(Address {
             street: entry.get("address").text(),
@@ -130,6 +133,36 @@ fn company(body: &[u8]) -> Result<Answer, SourceError> {
     let owners = entry.get("owners").items().filter_map(owner).collect();
     Ok(Facts { companies: vec![company], owners, notes, ..Facts::default() }.into())
 }
+
+/// The words of the credit status, which hides how a company stands.
+const CREDIT: &[(&str, Standing)] = &[
+    ("OPLØST", Standing::Ceased),
+    ("OPHØRT", Standing::Ceased),
+    ("TVANGSOPLØST", Standing::Ceased),
+    ("KONKURS", Standing::Insolvent),
+    ("UNDER KONKURS", Standing::Insolvent),
+    ("UNDER LIKVIDATION", Standing::Liquidation),
+    ("UNDER TVANGSOPLØSNING", Standing::Liquidation),
+];
+
+/// The words of the official register.
+const OFFICIAL: &[(&str, Standing)] = &[
+    ("AKTIV", Standing::Active),
+    ("NORMAL", Standing::Active),
+    ("OPHOERT", Standing::Ceased),
+    ("OPHØRT", Standing::Ceased),
+    ("OPLØST", Standing::Ceased),
+    ("TVANGSOPLØST", Standing::Ceased),
+    ("SLETTET", Standing::Ceased),
+    ("FUSIONERET", Standing::Ceased),
+    ("OPLØST EFTER FUSION", Standing::Ceased),
+    ("OPLØST EFTER KONKURS", Standing::Ceased),
+    ("UNDER_KONKURS", Standing::Insolvent),
+    ("KONKURS", Standing::Insolvent),
+    ("UNDER_REKONSTRUKTION", Standing::Restructuring),
+    ("UNDER_TVANGSOPLOSNING", Standing::Liquidation),
+    ("UNDER_FRIVILLIG_LIKVIDATION", Standing::Liquidation),
+];
 
 fn blank(number: String) -> Company {
     Company { vat: Some(format!("DK{number}")), id: Some(number), country: Some("DK".to_owned()), ..Company::default() }
@@ -184,15 +217,8 @@ fn put_together(records: &Value) -> Result<Answer, SourceError> {
     };
     let status = entry.get("status").text();
     let ended = entry.get("virksomhedOphoersdato").text();
-    let standing = match status.as_deref().map(str::to_uppercase).as_deref() {
-        Some(status) if status.contains("KONKURS") => Standing::Insolvent,
-        Some(status) if status.contains("LIKVIDATION") => Standing::Liquidation,
-        Some(status) if status.contains("REKONSTRUKTION") => Standing::Restructuring,
-        _ if ended.is_some() => Standing::Ceased,
-        Some("AKTIV" | "NORMAL") => Standing::Active,
-        Some("OPHOERT" | "OPHØRT") => Standing::Ceased,
-        _ => Standing::Unknown,
-    };
+    let standing = Standing::of(status.as_deref().unwrap_or_default(), OFFICIAL);
+    let standing = if ended.is_some() && standing != Standing::Insolvent { Standing::Ceased } else { standing };
     let named = |kind: &str, fields: &[&str]| current(kind).and_then(|node| node.joined(fields, " "));
     let address = current("CVR_Adressering").map(|node| Address {
         street: node.get("CVRAdresse_vejnavn").text(),

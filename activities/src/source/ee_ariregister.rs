@@ -37,10 +37,7 @@ pub static SOURCE: Source = Source {
             name: "ee_ariregister.search",
             answers: "companies of that name, today or earlier",
             needs: &[Need::Name],
-            flow: Flow::Single {
-                request: |s| Some(suggest(s.name.as_deref()?)),
-                parse: |body| Answer::listing(list(body, |_| true)?),
-            },
+            flow: Flow::Single { request: |s| Some(suggest(s.name.as_deref()?)), parse: suggestions },
             ..ESTONIAN
         },
     ],
@@ -60,6 +57,14 @@ fn company<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, CallErr
         let ours = |company: &Company| company.id.as_deref() == Some(code);
         session.ask(suggest(code), |reply| Answer::listing(list(&reply.body, ours)?)).await
     })
+}
+
+/// It suggests ten at most and states no total: ten may be all, or not.
+fn suggestions(body: &[u8]) -> Result<Answer, SourceError> {
+    let companies = list(body, |_| true)?;
+    let full = companies.len() >= 10;
+    let answer = Answer::listing(companies)?;
+    Ok(if full { answer.partly("10 were read, which is the most it suggests: there may be more") } else { answer })
 }
 
 fn list(body: &[u8], wanted: impl Fn(&Company) -> bool) -> Result<Vec<Company>, SourceError> {

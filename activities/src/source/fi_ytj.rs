@@ -9,7 +9,7 @@ use crate::{
     parse::json::{self, Node},
     spec::{
         Answer, Base, Class, Confidence, Countries, Flow, Need, Operation, Probe, Request, Session, Source,
-        SourceError, on,
+        SourceError, on, sift,
     },
 };
 
@@ -47,8 +47,9 @@ fn request(subject: &Subject) -> Option<Request> {
 fn companies(body: &[u8]) -> Result<Answer, SourceError> {
     let document = json::parse(body)?;
     let list = Node::root(&document).require_list("companies")?;
-    let companies = list.into_iter().map(company).collect::<Result<Vec<_>, _>>()?;
-    Answer::listing(companies)
+    let companies = sift("companies", list, company)?;
+    let total = Node::root(&document).get("totalResults").count();
+    Ok(Answer::listing(companies.read)?.of_total(companies.listed, total).noting(companies.note))
 }
 
 /// Whether the Finnish VAT register knows the number, in the place of VIES.
@@ -65,7 +66,7 @@ fn vat(body: &[u8], number: &str) -> Result<VatCheck, SourceError> {
     let list = Node::root(&document).require_list("companies")?;
     let entry = *list.first().ok_or_else(|| SourceError::not_found("knows no company of that number"))?;
     let company = company(entry)?;
-    if company.vat.as_deref() != Some(number) {
+    if company.id.map(|id| format!("FI{}", id.replace('-', ""))).as_deref() != Some(number) {
         return Err(json::lacks("businessId"));
     }
     // That there is no entry is the answer here, so each one must be readable.
@@ -89,23 +90,23 @@ fn wording(coded: Node<'_>) -> Option<String> {
     english.or_else(|| descriptions.items().next()).and_then(|d| d.get("description").text())
 }
 
-/// A situation in force outweighs the state in the trade register.
+/// The situations that the register knows, by the codes of its own list.
+const SITUATIONS: &[(&str, Standing)] =
+    &[("KONK", Standing::Insolvent), ("SANE", Standing::Restructuring), ("SELTILA", Standing::Liquidation)];
+/// The states of the trade register. Public clients read `2` and `3` in conflicting ways.
+const STATES: &[(&str, Standing)] = &[("1", Standing::Active), ("4", Standing::Ceased)];
+
+/// The gravest of what is said: situations in force, the state in the trade register, and an end.
 fn standing(entry: Node<'_>, situations: &[String]) -> Standing {
-    let has = |code: &str| situations.iter().any(|situation| situation == code);
-    if has("KONK") {
-        Standing::Insolvent
-    } else if has("SANE") {
-        Standing::Restructuring
-    } else if has("SELTILA") {
-        Standing::Liquidation
-    } else {
-        match entry.get("tradeRegisterStatus").text().as_deref() {
-            _ if entry.get("endDate").exists() => Standing::Ceased,
-            Some("1") => Standing::Active,
-            Some("2" | "4") => Standing::Ceased,
-            _ => Standing::Unknown,
-        }
-    }
+    let state = entry.get("tradeRegisterStatus").text().unwrap_or_default();
+    let ended = if entry.get("endDate").exists() { Standing::Ceased } else { Standing::Active };
+    let said = situations.iter().map(|situation| Standing::of(situation, SITUATIONS));
+    said.fold(Standing::of(&state, STATES).and(ended), Standing::and)
+}
+
+/// True if the VAT register has an entry in force. The number follows from the business id then.
+fn in_vat_register(entry: Node<'_>) -> bool {
+    current(entry.get("registeredEntries")).any(|item| item.get("register").text().as_deref() == Some("6"))
 }
 
 /// An entry in one of the registers that a report shows, with its state.
@@ -132,12 +133,14 @@ fn company(entry: Node<'_>) -> Result<Company, SourceError> {
     let activity = entry.get("mainBusinessLine");
     Ok(Company {
         name: Some(name.ok_or_else(|| json::lacks("names"))?),
-        vat: Some(format!("FI{}", id.replace('-', ""))),
+        vat: in_vat_register(entry).then(|| format!("FI{}", id.replace('-', ""))),
         id: Some(id),
         country: Some("FI".to_owned()),
         euid: text("euId.value"),
         standing: standing(entry, &situations),
-        status: (!situations.is_empty()).then(|| situations.join(", ")),
+        status: Some(situations.join(", "))
+            .filter(|words| !words.is_empty())
+            .or_else(|| text("tradeRegisterStatus").map(|state| format!("trade register status {state}"))),
         legal_form: current(entry.get("companyForms")).find_map(wording),
         address: address.map(|address| Address {
             street: address.joined(&["street", "buildingNumber", "entrance", "apartmentNumber"], " "),
@@ -205,6 +208,14 @@ mod tests {
     }
 
     #[test]
+    fn a_vat_number_is_stated_by_the_vat_register_alone() {
+        let body = String::from_utf8(body()).expect("UTF-8");
+        let vat = |body: &str| companies(body.as_bytes()).expect("an entry").facts.companies.remove(0).vat;
+        assert_eq!(vat(&body).as_deref(), Some("FI01120389"));
+        assert_eq!(vat(&body.replace(r#""register": "6""#, r#""register": "7""#)), None);
+    }
+
+    #[test]
     fn situations_come_before_the_register_status() {
         let standing = |situation: &str| {
             let body = format!(
@@ -216,6 +227,6 @@ mod tests {
         assert_eq!(standing("KONK"), Standing::Insolvent);
         assert_eq!(standing("SANE"), Standing::Restructuring);
         assert_eq!(standing("SELTILA"), Standing::Liquidation);
-        assert_eq!(standing("OTHER"), Standing::Active);
+        assert_eq!(standing("OTHER"), Standing::Unknown, "an invented word");
     }
 }

@@ -9,11 +9,11 @@ use serde_json::Value;
 
 use crate::{
     identifiers::Kind,
-    model::{Address, Company, Facts, Parent, Standing, Subject},
+    model::{Address, Company, Facts, Parent, Standing, Status, Subject},
     parse::json::{self, Node, lacks},
     spec::{
         Answer, Base, Class, Confidence, Countries, Flow, Need, Operation, Probe, Request, Session, Source,
-        SourceError, on,
+        SourceError, on, sift,
     },
 };
 
@@ -126,13 +126,30 @@ async fn find(session: &Session<'_>) -> Result<Answer, CallError<SourceError>> {
         return session.ask(by_lei(lei), |reply| one(&reply.body)).await;
     }
     for number in spellings(subject) {
-        let found = session.ask(by_number(subject, &number), |reply| hits(&reply.body)).await;
+        let found = session.ask(by_number(subject, &number), |reply| hits(&reply.body)).await.map(undecided);
         match found {
             Err(CallError::Upstream(error)) if error.class == Class::NotFound => {}
             other => return other,
         }
     }
     Err(CallError::Upstream(SourceError::not_found("knows no LEI for this registration number")))
+}
+
+/// A number that several companies have identifies none of them: they are shown as notes, and nothing is learnt.
+fn undecided(answer: Answer) -> Answer {
+    if answer.facts.companies.len() < 2 && answer.status != Status::Partial {
+        return answer;
+    }
+    let notes = answer.facts.companies.iter().map(|company| {
+        let (lei, name) = (company.lei.as_deref().unwrap_or_default(), company.name.as_deref().unwrap_or_default());
+        format!("candidate: {lei} {name}")
+    });
+    Answer {
+        status: Status::NeedsReview,
+        reason: Some("several companies are registered under this number; give the LEI or the court".to_owned()),
+        facts: Facts { notes: notes.collect(), ..Facts::default() },
+        ..answer
+    }
 }
 
 fn parent<'a>(
@@ -143,11 +160,12 @@ fn parent<'a>(
         let lei = match &session.subject().lei {
             Some(lei) => lei.clone(),
             None => {
-                let companies = find(session).await?.facts.companies;
-                companies
-                    .into_iter()
-                    .find_map(|company| company.lei)
-                    .ok_or_else(|| CallError::Upstream(lacks("lei")))?
+                let found = find(session).await?;
+                if found.status == Status::NeedsReview {
+                    return Ok(found);
+                }
+                let lei = found.facts.companies.into_iter().find_map(|company| company.lei);
+                lei.ok_or_else(|| CallError::Upstream(lacks("lei")))?
             }
         };
         let found = session.ask(by_lei(&lei).segment(level.parent), |reply| one(&reply.body)).await;
@@ -184,11 +202,12 @@ fn reported(level: &Level, answer: Answer) -> Answer {
 fn hits(body: &[u8]) -> Result<Answer, SourceError> {
     let document = json::parse(body)?;
     let records = Node::root(&document).require_list("data")?;
-    let companies = records.into_iter().map(company).collect::<Result<Vec<_>, _>>()?;
-    if companies.is_empty() {
+    let companies = sift("records", records, company)?;
+    if companies.read.is_empty() {
         return Err(SourceError::not_found("has no record that fits"));
     }
-    Ok(answer(&document, companies))
+    let total = Node::root(&document).at("meta.pagination.total").count();
+    Ok(answer(&document, companies.read).of_total(companies.listed, total).noting(companies.note))
 }
 
 /// Reads a record.
@@ -209,30 +228,72 @@ fn answer(document: &Value, companies: Vec<Company>) -> Answer {
     Answer::from(Facts { companies, ..Facts::default() }).dated(published)
 }
 
+/// The kind of a name that the company had before.
+const FORMER: &str = "PREVIOUS_LEGAL_NAME";
+
+const STATES: &[(&str, Standing)] = &[("ACTIVE", Standing::Active), ("INACTIVE", Standing::Ceased)];
+/// What events say beside the state of the entity, unless they were withdrawn.
+const EVENTS: &[(&str, Standing)] = &[
+    ("BANKRUPTCY", Standing::Insolvent),
+    ("INSOLVENCY", Standing::Insolvent),
+    ("LIQUIDATION", Standing::Liquidation),
+    ("VOLUNTARY_ARRANGEMENT", Standing::Restructuring),
+    // Active records with a completed dissolution exist: it is no proof of the end.
+    ("DISSOLUTION", Standing::Unknown),
+];
+
+/// The state of the entity, made graver by its events and by a registration that is not its own.
+fn standing(attributes: Node<'_>) -> Standing {
+    let entity = attributes.get("entity");
+    let word = |node: Node<'_>| node.text().unwrap_or_default();
+    let events = entity.get("eventGroups").items().flat_map(|group| group.get("events").items());
+    let events = events.filter(|event| word(event.get("status")) != "WITHDRAWN_CANCELLED").filter_map(|event| {
+        let kind = word(event.get("type"));
+        EVENTS.iter().find(|(known, _)| *known == kind).map(|(_, standing)| *standing)
+    });
+    let registration = match word(attributes.at("registration.status")).as_str() {
+        "ANNULLED" | "DUPLICATE" | "CANCELLED" => Standing::Unknown,
+        _ => Standing::Active,
+    };
+    events.fold(Standing::of(&word(entity.get("status")), STATES).and(registration), Standing::and)
+}
+
+fn address_of(address: Node<'_>) -> Option<Address> {
+    address.exists().then(|| Address {
+        street: Some(address.get("addressLines").texts().join(", ")).filter(|lines| !lines.is_empty()),
+        postal_code: address.get("postalCode").text(),
+        city: address.get("city").text(),
+        country: address.get("country").text(),
+    })
+}
+
 fn company(record: Node<'_>) -> Result<Company, SourceError> {
     let attributes = record.require("attributes")?;
     let entity = attributes.require("entity")?;
-    let address = entity.get("legalAddress");
     let text = |path: &str| entity.at(path).text();
+    let names = |lists: &[&str], wanted: fn(&str) -> bool| {
+        let names = lists.iter().flat_map(|list| entity.get(list).items());
+        let fits = names.filter(|name| wanted(&name.get("type").text().unwrap_or_default()));
+        fits.filter_map(|name| name.get("name").text()).collect::<Vec<_>>()
+    };
     Ok(Company {
         lei: Some(attributes.require_text("lei").or_else(|_| record.require_text("id"))?),
         name: Some(entity.require("legalName")?.require_text("name")?),
         id: text("registeredAs"),
         country: text("jurisdiction").map(|jurisdiction| jurisdiction.chars().take(2).collect()),
-        standing: match text("status").as_deref() {
-            Some("ACTIVE") => Standing::Active,
-            Some("INACTIVE") => Standing::Ceased,
-            _ => Standing::Unknown,
-        },
+        standing: standing(attributes),
+        other_names: names(&["otherNames", "transliteratedOtherNames"], |kind| kind != FORMER),
+        former_names: names(&["otherNames"], |kind| kind == FORMER),
+        headquarters: address_of(entity.get("headquartersAddress")),
+        successor: entity
+            .get("successorEntities")
+            .items()
+            .chain(entity.get("successorEntity").items())
+            .find_map(|successor| successor.joined(&["lei", "name"], " ")),
         // `LAPSED` is common and says that the fee is overdue, not that the company is gone.
         status: attributes.at("registration.status").text().map(|status| format!("LEI {status}")),
         legal_form: entity.at("legalForm.other").text().or_else(|| text("legalForm.id")),
-        address: address.exists().then(|| Address {
-            street: Some(address.get("addressLines").texts().join(", ")).filter(|lines| !lines.is_empty()),
-            postal_code: address.get("postalCode").text(),
-            city: address.get("city").text(),
-            country: address.get("country").text(),
-        }),
+        address: address_of(entity.get("legalAddress")),
         founded: text("creationDate").map(|date| date.chars().take(10).collect()),
         registrations: attributes
             .at("registration.nextRenewalDate")
@@ -275,6 +336,28 @@ mod tests {
         for body in [&br#"{"data":null}"#[..], br#"{}"#, br#"{"data":[1]}"#, br#"{"data":"x"}"#] {
             assert_eq!(hits(body).expect_err("no list").class, Class::BadShape);
         }
+    }
+
+    #[test]
+    fn a_number_of_two_companies_is_not_believed() {
+        let two = hits(&wrapped(r#"{"data":[RECORD,RECORD]}"#)).map(undecided).expect("two records");
+        assert_eq!((two.status, two.facts.companies.len(), two.facts.notes.len()), (Status::NeedsReview, 0, 2));
+        let one = hits(&wrapped(r#"{"data":[RECORD]}"#)).map(undecided).expect("a record");
+        assert_eq!((one.status, one.facts.companies.len()), (Status::Complete, 1));
+    }
+
+    #[test]
+    fn events_outweigh_the_state_of_the_entity() {
+        let standing = |event: &str, status: &str| {
+            let body = format!(
+                r#"{{"data":[{{"id":"X","attributes":{{"lei":"X","entity":{{"legalName":{{"name":"X"}},"status":"ACTIVE",
+                "eventGroups":[{{"events":[{{"type":"{event}","status":"{status}"}}]}}]}}}}}}]}}"#
+            );
+            hits(body.as_bytes()).expect("a record").facts.companies[0].standing
+        };
+        assert_eq!(standing("BANKRUPTCY", "IN_PROGRESS"), Standing::Insolvent);
+        assert_eq!(standing("BANKRUPTCY", "WITHDRAWN_CANCELLED"), Standing::Active);
+        assert_eq!(standing("CHANGE_LEGAL_NAME", "COMPLETED"), Standing::Active);
     }
 
     #[test]

@@ -208,22 +208,43 @@ fn enterprise(text: &str) -> Option<String> {
     }
 }
 
-/// Whether it may act, by its status and its legal situation.
+/// The words of the status, in the languages of its pages.
+const STATUSES: &[(&str, Standing)] = &[
+    ("active", Standing::Active),
+    ("actif", Standing::Active),
+    ("actief", Standing::Active),
+    ("stopped", Standing::Ceased),
+    ("arrêté", Standing::Ceased),
+    ("stopgezet", Standing::Ceased),
+];
+
+/// What the legal situation says beside the status. Its wordings are many, so each is known by how it begins.
+const SITUATIONS: &[(&str, Standing)] = &[
+    ("normal situation", Standing::Active),
+    ("situation normale", Standing::Active),
+    ("opening of bankruptcy", Standing::Insolvent),
+    ("bankruptcy", Standing::Insolvent),
+    ("ouverture de faillite", Standing::Insolvent),
+    ("faillite", Standing::Insolvent),
+    ("closing of bankruptcy", Standing::Ceased),
+    ("clôture de faillite", Standing::Ceased),
+    ("dissolution", Standing::Liquidation),
+    ("voluntary dissolution", Standing::Liquidation),
+    ("judicial dissolution", Standing::Liquidation),
+    ("liquidation", Standing::Liquidation),
+    ("judicial reorgani", Standing::Restructuring),
+    ("opening of judicial reorgani", Standing::Restructuring),
+    ("réorganisation judiciaire", Standing::Restructuring),
+    ("ouverture de réorganisation judiciaire", Standing::Restructuring),
+];
+
+/// Whether it may act, by its status and its legal situation: a company that is stopped has no further situation.
 fn standing(status: &str, situation: &str) -> Standing {
-    let situation = situation.to_lowercase();
-    let says = |words: &[&str]| words.iter().any(|word| situation.contains(word));
-    if !["active", "actif"].contains(&status.to_lowercase().as_str()) {
-        Standing::Ceased
-    } else if says(&["bankruptcy", "faillite"]) {
-        Standing::Insolvent
-    } else if says(&["dissolution", "liquidation"]) {
-        Standing::Liquidation
-    } else if says(&["reorgani", "réorganisation", "composition", "concordat"]) {
-        Standing::Restructuring
-    } else if says(&["normal"]) {
-        Standing::Active
-    } else {
-        Standing::Unknown
+    let situation = situation.trim().to_lowercase();
+    let known = SITUATIONS.iter().find(|(words, _)| situation.starts_with(words));
+    match Standing::of(status, STATUSES) {
+        Standing::Active => known.map_or(Standing::Unknown, |(_, standing)| *standing),
+        other => other,
     }
 }
 

@@ -44,4 +44,6 @@ pub mod vies_soap;
 mod watch_list;
 
 #[cfg(test)]
+mod belief;
+#[cfg(test)]
 mod tests;

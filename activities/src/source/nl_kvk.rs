@@ -9,7 +9,7 @@ use crate::{
     source::nl_kvk_open,
     spec::{
         Answer, Auth, Base, Class, Confidence, Countries, Credential, Fallback, Flow, Need, Operation, Probe, Request,
-        Rule, Source, SourceError, Stay, on,
+        Rule, Source, SourceError, Stay, on, sift,
     },
 };
 
@@ -112,7 +112,11 @@ fn profile(body: &[u8]) -> Result<Answer, SourceError> {
     let form = owner.get("uitgebreideRechtsvorm").text().or_else(|| owner.get("rechtsvorm").text());
     Ok(Company {
         name: Some(profile.require_any(&["statutaireNaam", "naam"])?),
-        standing: if ended.is_some() { Standing::Ceased } else { Standing::Active },
+        // A profile states the end and nothing else: without one it may still be insolvent.
+        standing: if ended.is_some() { Standing::Ceased } else { Standing::Unknown },
+        status: ended.is_none().then(|| "not deregistered".to_owned()),
+        website: [branch, owner].into_iter().find_map(|place| place.get("websites").texts().into_iter().next()),
+        entered: profile.get("formeleRegistratiedatum").date(),
         legal_form: form,
         address: visiting(if branch.get("adressen").exists() { branch } else { owner }),
         founded: profile.at("materieleRegistratie.datumAanvang").date(),
@@ -156,8 +160,9 @@ fn names(body: &[u8]) -> Result<Answer, SourceError> {
 fn hits(body: &[u8]) -> Result<Answer, SourceError> {
     let document = json::parse(body)?;
     let list = Node::root(&document).require_list("resultaten")?;
-    let companies = list.into_iter().map(hit).collect::<Result<Vec<_>, _>>()?;
-    Answer::listing(companies)
+    let companies = sift("hits", list, hit)?;
+    let total = Node::root(&document).get("totaal").count();
+    Ok(Answer::listing(companies.read)?.of_total(companies.listed, total).noting(companies.note))
 }
 
 fn hit(hit: Node<'_>) -> Result<Company, SourceError> {

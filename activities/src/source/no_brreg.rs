@@ -4,11 +4,11 @@
 //! bank, insurer and foundation, for ever: that says something about them and nothing about the register.
 
 use crate::{
-    model::{Accounts, Address, Company, Facts, Officer, Standing, Subject},
+    model::{Accounts, Address, Company, Facts, Officer, Owner, RoleWords, Standing, Subject, role},
     parse::json::{self, Node, lacks},
     spec::{
         Answer, Base, Class, Confidence, Countries, Flow, Need, Operation, Probe, Request, Scope, Source, SourceError,
-        on,
+        on, sift,
     },
 };
 
@@ -91,11 +91,13 @@ fn hits(body: &[u8]) -> Result<Answer, SourceError> {
         return Err(SourceError::not_found("knows no company of that name"));
     }
     let entities = found.require("_embedded")?.require_list("enheter")?;
-    let companies = entities.into_iter().map(company).collect::<Result<Vec<_>, _>>()?;
-    if companies.is_empty() {
+    let companies = sift("hits", entities, company)?;
+    if companies.read.is_empty() {
         return Err(lacks("enheter"));
     }
-    Ok(Facts { companies, ..Facts::default() }.into())
+    let total = found.at("page.totalElements").count();
+    let answer = Answer::from(Facts { companies: companies.read, ..Facts::default() });
+    Ok(answer.of_total(companies.listed, total).noting(companies.note))
 }
 
 fn entity(body: &[u8]) -> Result<Answer, SourceError> {
@@ -103,19 +105,49 @@ fn entity(body: &[u8]) -> Result<Answer, SourceError> {
     Ok(company.into())
 }
 
+/// What the flags and dates of an entity mean. Some procedures have a date and no flag.
+const PROCEDURES: &[(&str, &str, Standing)] = &[
+    ("konkurs", "konkursdato", Standing::Insolvent),
+    ("underAvvikling", "underAvviklingDato", Standing::Liquidation),
+    ("underTvangsavviklingEllerTvangsopplosning", "", Standing::Liquidation),
+    ("", "underRekonstruksjonsforhandlingDato", Standing::Restructuring),
+    ("", "underUtenlandskInsolvensbehandlingDato", Standing::Insolvent),
+    ("", "nedleggelsesdato", Standing::Ceased),
+    ("", "slettedato", Standing::Ceased),
+];
+
+/// Active only if each flag is there and is not set, and no procedure has a date.
+fn standing(entity: Node<'_>) -> Standing {
+    PROCEDURES.iter().fold(Standing::Active, |standing, (flag, date, meaning)| {
+        let flagged = (!flag.is_empty()).then(|| entity.get(flag).flag());
+        let dated = !date.is_empty() && entity.get(date).exists();
+        standing.and(match flagged {
+            _ if dated => *meaning,
+            Some(Some(true)) => *meaning,
+            Some(None) => Standing::Unknown,
+            _ => Standing::Active,
+        })
+    })
+}
+
+/// The procedures in the source's own words, with their dates.
+fn dated(entity: Node<'_>) -> String {
+    let said = PROCEDURES.iter().filter_map(|(flag, date, _)| {
+        let day = entity.get(date).text();
+        let set = entity.get(flag).flag() == Some(true);
+        match (set, day) {
+            (_, Some(day)) => Some(format!("{date} {day}")),
+            (true, None) => Some((*flag).to_owned()),
+            (false, None) => None,
+        }
+    });
+    said.collect::<Vec<_>>().join(", ")
+}
+
 fn company(entity: Node<'_>) -> Result<Company, SourceError> {
     let text = |path: &str| entity.at(path).text();
     let set = |name: &str| entity.get(name).flag() == Some(true);
     let deleted = text("slettedato");
-    let standing = if deleted.is_some() {
-        Standing::Ceased
-    } else if set("konkurs") {
-        Standing::Insolvent
-    } else if set("underAvvikling") || set("underTvangsavviklingEllerTvangsopplosning") {
-        Standing::Liquidation
-    } else {
-        Standing::Active
-    };
     let registers = [
         ("registrertIMvaregisteret", "VAT register"),
         ("registrertIForetaksregisteret", "register of business enterprises"),
@@ -129,7 +161,8 @@ fn company(entity: Node<'_>) -> Result<Company, SourceError> {
         vat: set("registrertIMvaregisteret")
             .then(|| text("organisasjonsnummer").map(|id| format!("NO{id}MVA")))
             .flatten(),
-        standing,
+        standing: standing(entity),
+        status: Some(dated(entity)).filter(|status| !status.is_empty()),
         legal_form: text("organisasjonsform.beskrivelse").or_else(|| text("organisasjonsform.kode")),
         address: address.exists().then(|| Address {
             street: Some(address.get("adresse").texts().join(", ")).filter(|lines| !lines.is_empty()),
@@ -137,7 +170,13 @@ fn company(entity: Node<'_>) -> Result<Company, SourceError> {
             city: address.get("poststed").text(),
             country: address.get("landkode").text(),
         }),
-        founded: text("stiftelsesdato").or_else(|| text("registreringsdatoEnhetsregisteret")),
+        founded: text("stiftelsesdato"),
+        entered: text("registreringsdatoEnhetsregisteret"),
+        bankrupt: text("konkursdato"),
+        former_names: entity.get("historiskeNavn").items().filter_map(|name| name.get("navn").text()).collect(),
+        purpose: Some(entity.get("vedtektsfestetFormaal").texts().join(" ")).filter(|text| !text.is_empty()),
+        capital: entity.get("kapital").joined(&["belop", "valuta"], " "),
+        owner_id: text("overordnetEnhet"),
         dissolved: deleted,
         activities: activities.filter_map(labelled).collect(),
         employees: entity.get("antallAnsatte").count(),
@@ -157,32 +196,82 @@ fn labelled(code: Node<'_>) -> Option<String> {
     Some([code.get("kode").text()?, label.unwrap_or_default()].join(" ").trim().to_owned())
 }
 
-/// Reads the groups of roles. Roles that ended and persons who died are left out.
+/// The codes of those who act for an entity, watch over it or serve it.
+const OFFICERS: &RoleWords = &[
+    ("DAGL", "managing director"),
+    ("LEDE", "chair of the board"),
+    ("NEST", "deputy chair"),
+    ("MEDL", "member of the board"),
+    ("VARA", "deputy member"),
+    ("OBS", "observer"),
+    ("FFØR", "manager of a partnership"),
+    ("BEST", "managing owner"),
+    ("REPR", "Norwegian representative"),
+    ("KONT", "contact"),
+    ("SIGN", "may sign"),
+    ("PROK", "holder of procuration"),
+    ("BOBE", "administrator of the estate"),
+    ("AVKL", "liquidator"),
+    ("REVI", "auditor"),
+    ("REGN", "accountant"),
+];
+/// The codes of those who own an entity or are liable for it.
+const OWNERS: &RoleWords = &[
+    ("INNH", "sole owner"),
+    ("DTPR", "partner, liable in proportion"),
+    ("DTSO", "partner, liable for all"),
+    ("KOMP", "general partner"),
+    ("SAM", "joint owner"),
+];
+
+/// Who holds a role: a person, an entity, or an administrator by name alone.
+fn holder(role: Node<'_>) -> Option<String> {
+    let person = role.at("person.navn");
+    let names = ["fornavn", "mellomnavn", "etternavn"].map(|part| person.get(part).text());
+    let person = names.into_iter().flatten().collect::<Vec<_>>().join(" ");
+    let entity = role.at("enhet.navn").texts().join(" ");
+    let administrator = role.at("bostyrer.navn").text().unwrap_or_default();
+    [person, entity, administrator].into_iter().find(|name| !name.is_empty())
+}
+
+/// Reads the groups of roles. Roles that ended, and those of persons who died or entities that were deleted, are left out. The
+/// register gives the date of its entry and none of office.
 fn roles(body: &[u8]) -> Result<Answer, SourceError> {
     let document = json::parse(body)?;
-    let mut officers = Vec::new();
+    let (mut facts, mut nameless) = (Facts::default(), 0);
     for group in Node::root(&document).require_list("rollegrupper")? {
         let entered = group.get("sistEndret").text();
-        for role in group.require_list("roller")? {
-            let ended = ["avregistrert", "fratraadt"].iter().any(|field| role.get(field).flag() == Some(true));
-            if ended || role.at("person.erDoed").flag() == Some(true) {
+        for role_entry in group.require_list("roller")? {
+            let gone = ["avregistrert", "fratraadt", "person.erDoed", "bostyrer.erDoed", "enhet.erSlettet"];
+            if gone.iter().any(|path| role_entry.at(path).flag() == Some(true)) {
                 continue;
             }
-            let person = role.get("person");
-            let names = ["fornavn", "mellomnavn", "etternavn"].map(|part| person.get("navn").get(part).text());
-            let person_name = names.into_iter().flatten().collect::<Vec<_>>().join(" ");
-            let company_name = role.at("enhet.navn").texts().join(" ");
-            officers.push(Officer {
-                name: [person_name, company_name].into_iter().find(|name| !name.is_empty()),
-                company_id: role.at("enhet.organisasjonsnummer").text(),
-                role: role.at("type.beskrivelse").text().or_else(|| role.at("type.kode").text()),
-                birth_year: person.get("fodselsdato").text().and_then(|date| date.get(..4)?.parse().ok()),
-                entered: entered.clone(),
-                ..Officer::default()
-            });
+            let Some(name) = holder(role_entry) else {
+                nameless += 1;
+                continue;
+            };
+            let (name, company_id) = (Some(name), role_entry.at("enhet.organisasjonsnummer").text());
+            let code = role_entry.at("type.kode").text();
+            let wording = role_entry.at("type.beskrivelse").text();
+            let named = |words| code.as_deref().map(|code| role(code, wording.as_deref(), words));
+            if OWNERS.iter().any(|(owner, _)| code.as_deref() == Some(*owner)) {
+                let (role, entered) = (named(OWNERS), entered.clone());
+                facts.owners.push(Owner { name, company_id, role, role_code: code, entered, ..Owner::default() });
+            } else {
+                facts.officers.push(Officer {
+                    name,
+                    company_id,
+                    role: named(OFFICERS).or(wording),
+                    role_code: code,
+                    birth_year: role_entry.at("person.fodselsdato").text().and_then(|d| d.get(..4)?.parse().ok()),
+                    entered: entered.clone(),
+                    since: None,
+                });
+            }
         }
     }
-    Ok(Facts { officers, ..Facts::default() }.into())
+    let note = (nameless > 0).then(|| format!("{nameless} roles left out: the source names no holder"));
+    Ok(Answer::from(facts).noting(note))
 }
 
 /// Reads the accounts: a list, newest first or not.
@@ -257,6 +346,40 @@ mod tests {
         let officers = roles(ended).expect("roles").facts.officers;
         assert_eq!((officers.len(), officers[0].name.as_deref()), (1, Some("REVISOR AS")));
         assert_survives_corruption("no_brreg.roles", roles, ROLES);
+    }
+
+    #[test]
+    fn owners_are_told_from_officers_and_entries_from_office() {
+        let body = r#"{"rollegrupper":[{"sistEndret":"2024-01-02","roller":[
+            {"type":{"kode":"INNH","beskrivelse":"Innehaver"},"person":{"navn":{"fornavn":"Ola","etternavn":"Eksempel"}}},
+            {"type":{"kode":"BOBE","beskrivelse":"Bostyrer"},"bostyrer":{"navn":"Kari Eksempel"}},
+            {"type":{"kode":"NEW","beskrivelse":"Noe nytt"},"enhet":{"organisasjonsnummer":"976389387","navn":["X AS"]}},
+            {"type":{"kode":"BOBE","beskrivelse":"Bostyrer"}}]}]}"#;
+        let facts = roles(body.as_bytes()).expect("roles").facts;
+        assert_eq!((facts.owners.len(), facts.owners[0].role.as_deref()), (1, Some("Innehaver")));
+        let officers: Vec<_> = facts.officers.iter().filter_map(|officer| officer.role.as_deref()).collect();
+        assert_eq!(officers, ["Bostyrer", "other role (NEW: Noe nytt)"]);
+        assert_eq!(
+            (facts.officers[0].since.as_deref(), facts.officers[0].entered.as_deref()),
+            (None, Some("2024-01-02"))
+        );
+        assert_eq!(facts.notes, ["1 roles left out: the source names no holder"]);
+    }
+
+    #[test]
+    fn a_procedure_may_have_a_date_and_no_flag() {
+        let standing = |more: &str| {
+            let body = format!(
+                r#"{{"organisasjonsnummer":"1","navn":"X","konkurs":false,"underAvvikling":false,
+                "underTvangsavviklingEllerTvangsopplosning":false{more}}}"#
+            );
+            entity(body.as_bytes()).expect("an entity").facts.companies[0].standing
+        };
+        assert_eq!(standing(""), Standing::Active);
+        assert_eq!(standing(r#","underRekonstruksjonsforhandlingDato":"2026-01-01""#), Standing::Restructuring);
+        assert_eq!(standing(r#","underUtenlandskInsolvensbehandlingDato":"2026-01-01""#), Standing::Insolvent);
+        let bare = entity(br#"{"organisasjonsnummer":"1","navn":"X"}"#).expect("an entity").facts.companies.remove(0);
+        assert_eq!(bare.standing, Standing::Unknown, "flags that are missing say nothing");
     }
 
     #[test]

@@ -39,7 +39,7 @@ async fn the_open_data_has_no_names_and_not_every_company() {
     let simulator = start().await;
     let ask = async |n: &str| get(&simulator, "nl_kvk_open", &format!("/basisbedrijfsgegevens/kvknummer/{n}")).await;
     let (_, asml) = ask("17085815").await;
-    assert!(asml["rechtsvorm"] == "NV" && asml.get("naam").is_none());
+    assert!(asml["rechtsvormCode"] == "NV" && asml.get("naam").is_none());
     assert_eq!(ask("33011433").await.0, 404);
     simulator.shutdown().await;
 }
