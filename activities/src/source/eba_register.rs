@@ -330,7 +330,6 @@ fn company(entity: Node<'_>, name: String, code: &str) -> Company {
             postal_code: some(text("ENT_POS_COD")),
             city: some(text("ENT_TOW_CIT_RES")),
             country: property(entity, "ENT_COU_RES").next(),
-            ..Address::default()
         })
         .filter(|address| address.street.is_some() || address.city.is_some()),
         registrations,
