@@ -12,7 +12,7 @@ use crate::{
     parse::json::{self as reader, Node, lacks},
     spec::{
         Answer, Auth, Base, Class, Confidence, Countries, Credential, Fallback, Flow, Need, Operation, Probe, Request,
-        Rule, Session, Source, SourceError, on,
+        Rule, Session, Source, SourceError, on, sift,
     },
 };
 
@@ -141,7 +141,13 @@ fn ehraid(body: &[u8], uid: &str) -> Result<String, SourceError> {
 
 fn hits(body: &[u8]) -> Result<Answer, SourceError> {
     let document = reader::parse(body)?;
-    companies(Node::root(&document).require_list("list")?)
+    let root = Node::root(&document);
+    let answer = companies(root.require_list("list")?)?;
+    Ok(if root.get("hasMoreResults").flag() == Some(true) {
+        answer.partly("the register has more hits than were read")
+    } else {
+        answer
+    })
 }
 
 fn detail(body: &[u8]) -> Result<Answer, SourceError> {
@@ -156,8 +162,34 @@ fn official(body: &[u8]) -> Result<Answer, SourceError> {
 }
 
 fn companies(firms: Vec<Node<'_>>) -> Result<Answer, SourceError> {
-    let companies = firms.into_iter().map(firm).collect::<Result<Vec<_>, _>>()?;
-    Answer::listing(companies)
+    let sifted = sift("records", firms, firm)?;
+    Ok(Answer::listing(sifted.read)?.noting(sifted.note))
+}
+
+/// The words of both services for the state of an entry.
+const STANDINGS: &[(&str, Standing)] = &[
+    ("EXISTIEREND", Standing::Active),
+    ("ACTIVE", Standing::Active),
+    ("AUFGELOEST", Standing::Liquidation),
+    ("IN_LIQUIDATION", Standing::Liquidation),
+    ("IN_AUFLOESUNG", Standing::Liquidation),
+    ("BEING_CANCELLED", Standing::Liquidation),
+    ("GELOESCHT", Standing::Ceased),
+    ("CANCELLED", Standing::Ceased),
+];
+
+/// What the law makes a company that is wound up add to its name.
+const WOUND_UP: [&str; 4] = [" in liquidation", " en liquidation", " in liquidazione", " in liquidaziun"];
+
+/// Capital with its currency.
+fn capital(firm: Node<'_>) -> Option<String> {
+    let currency = firm.get("capitalCurrency").text().unwrap_or_default();
+    Some(format!("{} {currency}", firm.get("capitalNominal").text()?).trim_end().to_owned())
+}
+
+/// The company that took this one over.
+fn successor(firm: Node<'_>) -> Option<String> {
+    firm.get("wasTakenOverBy").items().next()?.joined(&["uid", "name"], " ")
 }
 
 /// Reads an entry of either service; what one of them leaves out is absent.
@@ -165,18 +197,19 @@ fn firm(firm: Node<'_>) -> Result<Company, SourceError> {
     let text = |path: &str| firm.at(path).text();
     let status = text("status");
     let dissolved = text("deleteDate").or_else(|| text("deletionDate"));
-    let standing = match status.as_deref() {
-        _ if dissolved.is_some() => Standing::Ceased,
-        Some("EXISTIEREND" | "ACTIVE") => Standing::Active,
-        Some("AUFGELOEST" | "BEING_CANCELLED") => Standing::Liquidation,
-        Some("GELOESCHT" | "CANCELLED") => Standing::Ceased,
-        _ => Standing::Unknown,
+    let name = firm.require_text("name")?;
+    let stated = status.as_deref().map_or(Standing::Unknown, |word| Standing::of(word, STANDINGS));
+    let wound_up = WOUND_UP.iter().any(|words| name.to_lowercase().ends_with(words));
+    let standing = match (&dissolved, wound_up) {
+        (Some(_), _) => Standing::Ceased,
+        (None, true) => stated.and(Standing::Liquidation),
+        (None, false) => stated,
     };
     let (address, seat) = (firm.get("address"), text("legalSeat"));
     let former = |item: Node<'_>| item.get("name").text().or_else(|| item.text());
     Ok(Company {
         id: Some(firm.require_text("uid")?),
-        name: Some(firm.require_text("name")?),
+        name: Some(name),
         country: Some("CH".to_owned()),
         standing,
         status,
@@ -188,6 +221,10 @@ fn firm(firm: Node<'_>) -> Result<Company, SourceError> {
             country: address.get("country").text().or_else(|| Some("CH".to_owned())),
         }),
         dissolved,
+        capital: capital(firm),
+        purpose: text("purpose"),
+        county: text("canton"),
+        successor: successor(firm),
         former_names: firm.get("oldNames").items().filter_map(former).collect(),
         registrations: text("chid").map(|number| format!("commercial register: {number}")).into_iter().collect(),
         ..Company::default()
@@ -232,6 +269,7 @@ fn notice(publication: Node<'_>) -> Result<Notice, SourceError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::Status;
     use crate::parse::corruption::assert_survives_corruption;
 
     const FIRM: &[u8] = include_bytes!("../../../simulator/fixtures/ch_zefix/details/1009345.json");
@@ -270,6 +308,36 @@ mod tests {
         assert_eq!(standing(r#""status":"EXISTIEREND","deleteDate":"2023-01-15""#), Standing::Ceased);
         assert_eq!(standing(r#""status":"AUFGELOEST""#), Standing::Liquidation);
         assert_eq!(standing(r#""status":"NEUARTIG""#), Standing::Unknown);
+    }
+
+    #[test]
+    fn the_name_shows_that_a_company_is_wound_up() {
+        let read = |rest: &str| {
+            let body = format!(r#"{{"uid":"CHE1","status":"EXISTIEREND",{rest}}}"#);
+            detail(body.as_bytes()).expect("an entry").facts.companies.remove(0)
+        };
+        assert_eq!(read(r#""name":"X AG in Liquidation""#).standing, Standing::Liquidation);
+        assert_eq!(read(r#""name":"Liquidation AG""#).standing, Standing::Active);
+    }
+
+    #[test]
+    fn capital_purpose_and_successor_are_read() {
+        let body =
+            br#"{"uid":"CHE1","name":"X AG","capitalNominal":"31749490","capitalCurrency":"CHF","purpose":"Trade",
+            "canton":"ZH","wasTakenOverBy":[{"uid":"CHE2","name":"Y AG"}]}"#;
+        let company = detail(body).expect("an entry").facts.companies.remove(0);
+        assert_eq!((company.capital.as_deref(), company.purpose.as_deref()), (Some("31749490 CHF"), Some("Trade")));
+        assert_eq!((company.county.as_deref(), company.successor.as_deref()), (Some("ZH"), Some("CHE2 Y AG")));
+    }
+
+    #[test]
+    fn a_list_that_goes_on_is_partial() {
+        let list = |more: bool| {
+            format!(r#"{{"list":[{{"name":"X","uid":"CHE1"}},{{"uid":"CHE2"}}],"hasMoreResults":{more}}}"#).into_bytes()
+        };
+        let answer = hits(&list(true)).expect("hits");
+        assert_eq!((answer.status, answer.facts.companies.len(), answer.facts.notes.len()), (Status::Partial, 1, 1));
+        assert_eq!(hits(&list(false)).expect("hits").status, Status::Complete);
     }
 
     #[test]

@@ -243,17 +243,30 @@ fn property<'a>(entity: Node<'a>, name: &'a str) -> impl Iterator<Item = String>
     entity.get("Properties").items().flat_map(move |property| property.get(name).items().filter_map(Node::text))
 }
 
+/// The country of the authority in a code: `IE_CBI!C58301`, or `PSD_AG!FR_ACPR!1376!50208` of an agent.
+fn authority_country(code: &str) -> Option<&str> {
+    code.split('!').find_map(|part| part.split_once('_').map(|(country, _)| country).filter(|text| text.len() == 2))
+}
+
+/// The number that the authority gave to an institution. The last part of an agent's code is a count of the register.
+fn number(code: &str) -> &str {
+    match code.split('!').collect::<Vec<_>>()[..] {
+        [_, number] => number,
+        _ => code,
+    }
+}
+
 fn is(entity: Node<'_>, name: &str, code: &str, subject: &Subject) -> bool {
     let country = subject.country.as_str();
     let home = property(entity, "ENT_COU_RES").any(|home| home == country);
-    if !(home || code.starts_with(country)) {
+    if !(home || authority_country(code) == Some(country)) {
         return false;
     }
     let bare = |text: &str| squeezed(text).trim_start_matches('0').to_owned();
     let same = |known: &Option<String>, text: &str| {
         known.as_deref().is_some_and(|known| bare(known) == bare(text) && !bare(text).is_empty())
     };
-    let number = code.split_once('!').map_or(code, |(_, number)| number);
+    let number = number(code);
     property(entity, "ENT_NAT_REF_COD").any(|number| same(&subject.id, &number))
         || same(&subject.id, number)
         || same(&subject.name, name)
@@ -273,28 +286,50 @@ const KINDS: [(&str, &str); 10] = [
     ("CRD_CRE_INS", "credit institution"),
 ];
 
+/// What is said about a licence that is in force.
+const IN_FORCE: &str = "in force";
+
+/// Whether a licence is in force. An institution has the dates on which it was given and withdrawn, in turn. An agent or a
+/// branch has a word of its own instead. `None` if the record says neither.
+fn licence_state(entity: Node<'_>, dates: usize) -> Option<String> {
+    let own = property(entity, "DER_CHI_ENT_AUT").next().or_else(|| entity.get("DER_CHI_ENT_AUT").text());
+    let own = own.map(|word| match word.to_lowercase().as_str() {
+        "active" | "yes" => IN_FORCE.to_owned(),
+        "inactive" | "no" => "inactive".to_owned(),
+        _ => format!("unknown ({word})"),
+    });
+    match dates {
+        0 => own,
+        even if even % 2 == 0 => Some("withdrawn".to_owned()),
+        _ => own.or_else(|| Some(IN_FORCE.to_owned())),
+    }
+}
+
 fn company(entity: Node<'_>, name: String, code: &str) -> Company {
     let text = |name| property(entity, name).collect::<Vec<_>>().join(", ");
     let some = |text: String| (!text.is_empty()).then_some(text);
     let kind = entity.get("EntityType").text().unwrap_or_default();
     let kind = KINDS.iter().find(|(known, _)| *known == kind).map_or(kind.as_str(), |(_, kind)| *kind).to_owned();
-    let mut dates = property(entity, "ENT_AUT");
-    let (authorised, withdrawn) = (dates.next(), dates.next());
+    let dates: Vec<_> = property(entity, "ENT_AUT").collect();
+    let licence = licence_state(entity, dates.len());
     let mut registrations = vec![format!("{kind} {code}")];
-    registrations.extend(authorised.map(|date| format!("authorised: {date}")));
-    registrations.extend(withdrawn.map(|date| format!("withdrawn: {date}")));
+    let changes = ["authorised", "withdrawn"].iter().cycle();
+    registrations.extend(dates.iter().zip(changes).map(|(date, change)| format!("{change}: {date}")));
+    registrations.extend(licence.iter().map(|licence| format!("licence: {licence}")));
+    let kept = if licence.as_deref().is_none_or(|licence| licence == IN_FORCE) { "" } else { "not in force: " };
     for (country, services) in entity.get("Services").items().flat_map(Node::members) {
-        registrations.push(format!("services in {country}: {}", services.texts().join(", ")));
+        registrations.push(format!("{kept}services in {country}: {}", services.texts().join(", ")));
     }
     Company {
+        status: licence.map(|licence| format!("licence {licence}")),
         name: Some(name),
         id: some(text("ENT_NAT_REF_COD")),
-        country: property(entity, "ENT_COU_RES").next().or_else(|| code.get(..2).map(str::to_owned)),
+        country: property(entity, "ENT_COU_RES").next().or_else(|| authority_country(code).map(str::to_owned)),
         address: Some(Address {
             street: some(text("ENT_ADD")),
+            postal_code: some(text("ENT_POS_COD")),
             city: some(text("ENT_TOW_CIT_RES")),
             country: property(entity, "ENT_COU_RES").next(),
-            ..Address::default()
         })
         .filter(|address| address.street.is_some() || address.city.is_some()),
         registrations,
@@ -345,6 +380,36 @@ mod tests {
         assert!(company.registrations.contains(&"services in AT: PS_03A, PS_05A".to_owned()));
         assert!(found("DE", "12417834", "Example Payments Limited").is_empty(), "a namesake elsewhere");
         assert!(found("NO", "923609016", "EQUINOR ASA").is_empty());
+    }
+
+    #[test]
+    fn each_part_has_a_status_of_its_own() {
+        let read = |kind: &str, code: &str, property: &str| {
+            let body = format!(
+                r#"[{{"EntityType":"{kind}","EntityCode":"{code}","Properties":[{{"ENT_NAM":"X Pay"}},{{"ENT_COU_RES":"FR"}},
+                {property}],"Services":[{{"FR":["PS_010"]}}]}}]"#
+            );
+            institutions(body.as_bytes(), 10_000, &subject("FR", "", "X Pay")).expect("a list").remove(0)
+        };
+        let agent =
+            |word: &str| read("PSD_AG", "PSD_PI!FR_ACPR!1376!50208", &format!(r#"{{"DER_CHI_ENT_AUT":"{word}"}}"#));
+        assert_eq!(agent("Active").status.as_deref(), Some("licence in force"));
+        assert!(agent("Active").registrations.contains(&"services in FR: PS_010".to_owned()));
+        let inactive = agent("Inactive");
+        assert_eq!(inactive.status.as_deref(), Some("licence inactive"));
+        assert!(inactive.registrations.contains(&"not in force: services in FR: PS_010".to_owned()));
+        assert_eq!(agent("Invented").status.as_deref(), Some("licence unknown (Invented)"));
+        let again = r#"{"ENT_AUT":["2018-01-01","2019-01-01","2020-01-01"]}"#;
+        assert_eq!(read("PSD_PI", "FR_ACPR!1376", again).status.as_deref(), Some("licence in force"));
+        let gone = r#"{"ENT_AUT":["2018-01-01","2019-01-01"]}"#;
+        assert_eq!(read("PSD_PI", "FR_ACPR!1376", gone).status.as_deref(), Some("licence withdrawn"));
+    }
+
+    #[test]
+    fn the_code_of_an_agent_names_its_authority() {
+        assert_eq!(authority_country("PSD_PI!FR_ACPR!1376!50208"), Some("FR"));
+        assert_eq!((authority_country("IE_CBI!C58301"), number("IE_CBI!C58301")), (Some("IE"), "C58301"));
+        assert_eq!(number("PSD_PI!FR_ACPR!1376!50208"), "PSD_PI!FR_ACPR!1376!50208", "no number of an authority");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use crate::{
     parse::json::{self, Node},
     spec::{
         Answer, Base, Class, Confidence, Countries, Flow, Need, Operation, Probe, Request, Source, SourceError, Stay,
-        on,
+        on, sift,
     },
 };
 
@@ -70,13 +70,12 @@ fn asking(subject: &Subject, families: &[&str]) -> Option<Request> {
 fn notices(body: &[u8]) -> Result<Answer, SourceError> {
     let document = json::parse(body)?;
     let answer = Node::root(&document);
-    let notices = answer.require_list("results")?.into_iter().map(notice).collect::<Result<Vec<_>, _>>()?;
-    if notices.is_empty() {
+    let sifted = sift("notices", answer.require_list("results")?, notice)?;
+    if sifted.read.is_empty() {
         return Err(SourceError::not_found("has published no such notice about this company"));
     }
-    let total = answer.get("total_count").count().and_then(|total| usize::try_from(total).ok()).unwrap_or_default();
-    let notes = (total > notices.len()).then(|| format!("these are the newest {} of {total} notices", notices.len()));
-    Ok(Facts { notices, notes: notes.into_iter().collect(), ..Facts::default() }.into())
+    let facts = Facts { notices: sifted.read, ..Facts::default() };
+    Ok(Answer::from(facts).noting(sifted.note).of_total(sifted.listed, answer.get("total_count").count()))
 }
 
 fn notice(notice: Node<'_>) -> Result<Notice, SourceError> {
@@ -109,6 +108,7 @@ fn summary(notice: Node<'_>) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::Status;
     use crate::parse::corruption::assert_survives_corruption;
 
     fn body() -> String {
@@ -131,9 +131,9 @@ mod tests {
     fn a_part_that_is_broken_or_an_object_already_spoils_nothing() {
         let text = |part: &str| {
             let body = format!(r#"{{"total_count":"200","results":[{{"dateparution":"2026-01-01","depot":{part}}}]}}"#);
-            let facts = notices(body.as_bytes()).expect("a notice").facts;
-            assert_eq!(facts.notes, ["these are the newest 1 of 200 notices"]);
-            facts.notices[0].text.clone()
+            let answer = notices(body.as_bytes()).expect("a notice");
+            assert_eq!((answer.status, answer.reason.as_deref()), (Status::Partial, Some("1 of 200 were read")));
+            answer.facts.notices[0].text.clone()
         };
         assert_eq!(text(r#""{\"typeDepot\": \"Comptes annuels\"}""#).as_deref(), Some("Comptes annuels"));
         assert_eq!(text(r#"{"typeDepot":"Comptes annuels"}"#).as_deref(), Some("Comptes annuels"));

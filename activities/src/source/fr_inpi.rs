@@ -10,11 +10,11 @@ use serde_json::json;
 
 use super::french;
 use crate::{
-    model::{Accounts, Address, Company, Facts, Notice, Officer, Standing},
+    model::{self, Accounts, Address, Company, Facts, Notice, Officer, RoleWords, Standing},
     parse::json::{self as reader, Node},
     spec::{
         Answer, Base, Class, Confidence, Countries, Credential, Flow, LogIn, Need, Operation, Probe, Request, Session,
-        Settings, Source, SourceError, on,
+        Settings, Source, SourceError, on, sift,
     },
 };
 
@@ -103,10 +103,13 @@ fn documents<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, CallE
 fn search<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, CallError<SourceError>>> {
     Box::pin(async move {
         let name = session.subject().name.as_deref().unwrap_or_default();
-        let request = Request::get("/companies").query("companyName", name).query("pageSize", "20");
+        let request = Request::get("/companies").query("companyName", name).query("pageSize", PAGE.to_string());
         session.ask_as(&LOG_IN, request, |reply| hits(&reply.body)).await
     })
 }
+
+/// Hits of one page.
+const PAGE: usize = 20;
 
 fn record(body: &[u8]) -> Result<Answer, SourceError> {
     let document = reader::parse(body)?;
@@ -122,12 +125,22 @@ fn hits(body: &[u8]) -> Result<Answer, SourceError> {
     if !document.is_array() {
         return Err(reader::lacks("list of companies"));
     }
-    french::answer(Node::root(&document).items().map(entry).collect::<Result<_, _>>()?)
+    let sifted = sift("hits", Node::root(&document).items(), entry)?;
+    let full = sifted.listed >= PAGE;
+    let answer = french::answer(sifted.read)?.noting(sifted.note);
+    // The register gives no total; a page that is full may not be the last.
+    Ok(if full { answer.partly(format!("{} hits were read, and there may be more", sifted.listed)) } else { answer })
 }
 
 /// Reads a record that may be passed on; only one that says so may.
 fn entry(record: Node<'_>) -> Result<Option<Company>, SourceError> {
-    if record.require_text("diffusionINSEE")? != "O" {
+    // It stands at the top of some records and inside the formality of others. Both must allow it where both are there.
+    let stated = [record.get("diffusionINSEE").text(), record.at("formality.diffusionINSEE").text()];
+    let mut stated = stated.into_iter().flatten().peekable();
+    if stated.peek().is_none() {
+        return Err(reader::lacks("diffusionINSEE"));
+    }
+    if stated.any(|stated| stated != "O") {
         return Ok(None);
     }
     let content = record.at("formality.content");
@@ -135,18 +148,38 @@ fn entry(record: Node<'_>) -> Result<Option<Company>, SourceError> {
     let body = content.get("personneMorale");
     let named = record.at("identite.entreprise");
     let address = body.at("adresseEntreprise.adresse");
-    let ended = content.at("natureCessation.dateCessation").text();
+    let ended = ["detailCessationEntreprise.dateRadiation", "detailCessationEntreprise.dateCessationTotaleActivite"]
+        .iter()
+        .find_map(|path| body.at(path).text())
+        .or_else(|| content.at("natureCessation.dateCessation").text());
+    let state = content.at("natureCessationEntreprise.etatAdministratifInsee").text();
+    let stated = state.as_deref().map_or(Standing::Unknown, |word| Standing::of(word, french::STANDINGS));
+    let about = body.at("identite.description");
+    let abroad = address.get("codePays").text().filter(|code| code != "FRA" && code != "FR");
+    let country = if abroad.is_some() { None } else { Some("FR".to_owned()) };
+    let capital = about.joined(&["montantCapital", "deviseCapital"], " ");
     let code = named.get("formeJuridique").text();
     let name = named.get("denomination").text().or_else(|| french::person(trader.get("prenoms"), trader.get("nom")));
     let name = name.ok_or_else(|| reader::lacks("denomination"))?;
     Ok(Some(Company {
-        standing: if ended.is_some() { Standing::Ceased } else { Standing::Unknown },
+        standing: if ended.is_some() { Standing::Ceased } else { stated },
+        status: state,
+        capital: capital.filter(|_| about.get("montantCapital").exists()),
+        purpose: about.get("objet").text(),
+        open_establishments: record.get("nombreEtablissementsOuverts").count(),
+        country: country.clone(),
         legal_form: code.map(|code| french::legal_form(&code)),
         address: address.exists().then(|| Address {
             street: address.joined(&["numVoie", "typeVoie", "voie"], " "),
             postal_code: address.get("codePostal").text(),
-            city: address.get("commune").text(),
-            country: Some("FR".to_owned()),
+            city: match &abroad {
+                Some(code) => {
+                    let land = address.get("pays").text().unwrap_or_else(|| code.clone());
+                    Some(french::town_abroad(address.get("commune").text(), &land))
+                }
+                None => address.get("commune").text(),
+            },
+            country,
         }),
         founded: content.at("natureCreation.dateCreation").text(),
         dissolved: ended,
@@ -162,26 +195,34 @@ fn officer(role: Node<'_>) -> Option<Officer> {
     }
     let (person, company) = (role.at("individu.descriptionPersonne"), role.get("entreprise"));
     let name = company.get("denomination").text().or_else(|| french::person(person.get("prenoms"), person.get("nom")));
-    let code = person.get("roleEntreprise").text().or_else(|| company.get("roleEntreprise").text());
-    let officer = french::officer(name, company.get("siren").text(), code.map(|code| role_name(&code)))?;
+    let places = [role, person, company];
+    let code = places.iter().find_map(|place| place.get("roleEntreprise").text());
+    let title = code.as_deref().map(|code| model::role(code, None, ROLES));
+    let officer = Officer { role_code: code, ..french::officer(name, company.get("siren").text(), title)? };
     let birth_year = person.get("dateDeNaissance").text().and_then(|date| date.get(..4)?.parse().ok());
     Some(Officer { birth_year, since: person.get("dateEffetRoleDeclarant").text(), ..officer })
 }
 
-/// A role by its code in the register's list, where it is a common one.
-fn role_name(code: &str) -> String {
-    let name = match code {
-        "30" => "gérant",
-        "51" => "président du conseil d'administration",
-        "53" => "directeur général",
-        "65" => "administrateur",
-        "71" => "commissaire aux comptes titulaire",
-        "72" => "commissaire aux comptes suppléant",
-        "73" => "président de SAS",
-        _ => return format!("role {code}"),
-    };
-    name.to_owned()
-}
+/// Roles by their code in the register's list, where it is a common one.
+const ROLES: &RoleWords = &[
+    ("30", "gérant"),
+    ("40", "liquidateur"),
+    ("41", "associé unique"),
+    ("51", "président du conseil d'administration"),
+    ("52", "président du directoire"),
+    ("53", "directeur général"),
+    ("60", "président directeur général"),
+    ("61", "président du conseil de surveillance"),
+    ("63", "membre du directoire"),
+    ("64", "membre du conseil de surveillance"),
+    ("65", "administrateur"),
+    ("66", "personne ayant le pouvoir d'engager la société"),
+    ("69", "directeur général unique"),
+    ("70", "directeur général délégué"),
+    ("71", "commissaire aux comptes titulaire"),
+    ("72", "commissaire aux comptes suppléant"),
+    ("73", "président de SAS"),
+];
 
 fn attachments(body: &[u8]) -> Result<Answer, SourceError> {
     let document = reader::parse(body)?;
@@ -262,8 +303,32 @@ mod tests {
         let facts = record(body).expect("a record").facts;
         let held: Vec<_> = facts.officers.iter().map(|o| (o.name.as_deref(), o.role.as_deref())).collect();
         let auditor = (Some("AUDIT SA"), Some("commissaire aux comptes titulaire"));
-        assert_eq!(held, [auditor, (Some("PAUL MODELE"), Some("role 7"))]);
+        assert_eq!(held, [auditor, (Some("PAUL MODELE"), Some("other role (7)"))]);
+        assert_eq!(facts.officers[1].role_code.as_deref(), Some("7"));
         assert_eq!((facts.officers[1].birth_year, facts.companies[0].standing), (Some(1960), Standing::Ceased));
+    }
+
+    #[test]
+    fn the_state_the_seat_and_the_role_are_where_the_register_has_them() {
+        let body = |more: &str| {
+            format!(
+                r#"{{"siren":"1","formality":{{"diffusionINSEE":"O","content":{{{more}
+                "personneMorale":{{"identite":{{"description":{{"montantCapital":100,"deviseCapital":"EUR","objet":"Négoce"}}}},
+                "adresseEntreprise":{{"adresse":{{"commune":"BERLIN","pays":"ALLEMAGNE","codePays":"DEU"}}}},
+                "composition":{{"pouvoirs":[{{"roleEntreprise":"40","individu":{{"descriptionPersonne":{{"nom":"MODELE"}}}}}}]}}
+                }}}}}},"identite":{{"entreprise":{{"denomination":"X"}}}}}}"#
+            )
+        };
+        let read = |more: &str| record(body(more).as_bytes()).expect("a record").facts;
+        let facts = read(r#""natureCessationEntreprise":{"etatAdministratifInsee":"A"},"#);
+        let company = &facts.companies[0];
+        let address = company.address.as_ref().expect("an address");
+        assert_eq!((company.standing, company.country.as_deref()), (Standing::Active, None));
+        assert_eq!((address.city.as_deref(), address.country.as_deref()), (Some("BERLIN (ALLEMAGNE)"), None));
+        assert_eq!((company.capital.as_deref(), company.purpose.as_deref()), (Some("100 EUR"), Some("Négoce")));
+        assert_eq!(facts.officers[0].role.as_deref(), Some("liquidateur"));
+        let odd = read(r#""natureCessationEntreprise":{"etatAdministratifInsee":"Z"},"#).companies.remove(0);
+        assert_eq!((odd.standing, odd.status.as_deref()), (Standing::Unknown, Some("Z")));
     }
 
     #[test]

@@ -12,7 +12,7 @@ use crate::{
     parse::json::{self, Node},
     spec::{
         Answer, Auth, Base, Class, Confidence, Countries, Credential, Fallback, Flow, Need, Operation, Probe, Request,
-        Session, Source, SourceError, on,
+        Session, Source, SourceError, on, sift,
     },
 };
 
@@ -115,8 +115,10 @@ fn unit(body: &[u8]) -> Result<Answer, SourceError> {
 
 fn hits(body: &[u8]) -> Result<Answer, SourceError> {
     let document = json::parse(body)?;
-    let units = Node::root(&document).require_list("unitesLegales")?;
-    french::answer(units.into_iter().map(company).collect::<Result<_, _>>()?)
+    let root = Node::root(&document);
+    let units = sift("hits", root.require_list("unitesLegales")?, company)?;
+    let answer = french::answer(units.read)?.noting(units.note);
+    Ok(answer.of_total(units.listed, root.at("header.total").count()))
 }
 
 /// Whether a record without a name has none because its subject has asked for that.
@@ -142,14 +144,13 @@ fn company(unit: Node<'_>) -> Result<Option<Company>, SourceError> {
     let mut former: Vec<_> = periods.items().filter_map(label).filter(|earlier| *earlier != name).collect();
     former.dedup();
     let state = text("etatAdministratifUniteLegale");
-    let standing = match state.as_deref() {
-        Some("A") => Standing::Active,
-        Some("C") => Standing::Ceased,
-        _ => Standing::Unknown,
-    };
+    let standing = state.as_deref().map_or(Standing::Unknown, |word| Standing::of(word, french::STANDINGS));
+    let seat = text("nicSiegeUniteLegale").map(|nic| format!("{siren}{nic}"));
     Ok(Some(Company {
         standing,
         status: state,
+        seat_id: seat,
+        headcount: unit.get("trancheEffectifsUniteLegale").text().and_then(|code| french::headcount(&code)),
         legal_form: text("categorieJuridiqueUniteLegale").map(|code| french::legal_form(&code)),
         founded: unit.get("dateCreationUniteLegale").text(),
         dissolved: text("dateDebut").filter(|_| standing == Standing::Ceased),
@@ -170,6 +171,7 @@ fn establishment(body: &[u8]) -> Result<Answer, SourceError> {
     };
     let address = Some(place.get("adresseEtablissement"))
         .filter(|address| french::shown(address.get("libelleVoieEtablissement")).is_some());
+    let abroad = place.at("adresseEtablissement.libellePaysEtrangerEtablissement").text();
     let state =
         current(place.get("periodesEtablissement")).and_then(|p| p.get("etatAdministratifEtablissement").text());
     let open = match state.as_deref() {
@@ -178,12 +180,18 @@ fn establishment(body: &[u8]) -> Result<Answer, SourceError> {
         _ => "state not given",
     };
     let company = Company {
+        country: french::country(abroad.as_deref()),
         address: address.map(|address| Address {
             street: address
                 .joined(&["numeroVoieEtablissement", "typeVoieEtablissement", "libelleVoieEtablissement"], " "),
             postal_code: address.get("codePostalEtablissement").text(),
-            city: address.get("libelleCommuneEtablissement").text(),
-            country: Some("FR".to_owned()),
+            city: match &abroad {
+                Some(country) => {
+                    Some(french::town_abroad(address.get("libelleCommuneEtrangerEtablissement").text(), country))
+                }
+                None => address.get("libelleCommuneEtablissement").text(),
+            },
+            country: french::country(abroad.as_deref()),
         }),
         registrations: vec![format!("head office {}: {open}", place.require_text("siret")?)],
         ..french::company(place.require_text("siren")?, name)

@@ -11,12 +11,12 @@ use futures::future::BoxFuture;
 
 use crate::{
     identifiers::Kind,
-    model::{Accounts, Address, Company, Facts, Officer, Owner, Standing, Status, Subject},
+    model::{Accounts, Address, Company, Facts, Officer, Owner, Standing, Status, Subject, role},
     parse::json::{self, Node, lacks},
     parse::text::{squeezed, words},
     spec::{
         Answer, Auth, Base, Class, Confidence, Countries, Credential, Flow, Need, Operation, Probe, Request, Session,
-        Source, SourceError, on,
+        Source, SourceError, on, sift,
     },
 };
 
@@ -128,7 +128,9 @@ fn doubted(subject: &Subject, answer: Answer) -> Answer {
 /// The items of an answer in any of its three shapes, and whether the plan hides some.
 fn items(document: &serde_json::Value) -> Result<(Vec<Node<'_>>, bool), SourceError> {
     let root = Node::root(document);
-    let items = if root.get("items").exists() || root.get("censored").flag() == Some(true) {
+    let items = if root.get("results").exists() {
+        root.require_list("results")?
+    } else if root.get("items").exists() || root.get("censored").flag() == Some(true) {
         root.require_list("items")?
     } else {
         root.items().collect()
@@ -160,8 +162,12 @@ fn answer(facts: Facts, hidden: bool) -> Answer {
 fn suggestions(body: &[u8]) -> Result<Answer, SourceError> {
     let document = json::parse(body)?;
     let (items, hidden) = items(&document)?;
-    let companies = items.into_iter().map(company).collect::<Result<Vec<_>, _>>()?;
-    Ok(answer(Facts { companies, ..Facts::default() }, hidden))
+    let hits = sift("hits", items, company)?;
+    let answer = answer(Facts { companies: hits.read, ..Facts::default() }, hidden).noting(hits.note);
+    // The position of a next page is the only sign that there is one; a total is usually not given.
+    let root = Node::root(&document);
+    let more = ["nextOffset", "nextPos"].iter().any(|name| root.get(name).exists());
+    Ok(if more { answer.partly(format!("{} were read, and there are more", hits.listed)) } else { answer })
 }
 
 fn companies(body: &[u8]) -> Result<Answer, SourceError> {
@@ -173,6 +179,8 @@ fn companies(body: &[u8]) -> Result<Answer, SourceError> {
         facts.officers.extend(relations(item.get("representatives")).filter_map(officer));
         facts.owners.extend(relations(item.get("owners")).filter_map(owner));
         facts.accounts.extend(relations(item.get("financials")).filter_map(accounts));
+        relations(item.get("relatedPersons")).for_each(|related| relation(related, "person", &mut facts));
+        relations(item.get("relatedCompanies")).for_each(|related| relation(related, "company", &mut facts));
     }
     facts.accounts.sort_by(|a, b| b.to.cmp(&a.to));
     Ok(answer(facts, hidden))
@@ -184,11 +192,87 @@ fn relations(list: Node<'_>) -> impl Iterator<Item = Node<'_>> {
     if inner.exists() { inner } else { list }.items().filter(|item| item.is_object())
 }
 
+/// Puts a related person or company where the group and direction of each of its roles say. A role that ended is left out.
+fn relation(related: Node<'_>, kind: &str, facts: &mut Facts) {
+    let about = related.get(kind);
+    if about.get("blocked").flag() == Some(true) {
+        return; // which must not be shown
+    }
+    let Some(holder) = related_name(about) else { return };
+    let company = || Company {
+        name: Some(holder.clone()),
+        id: about.at("register.id").text(),
+        country: about.at("address.country").text(),
+        ..Company::default()
+    };
+    for held in related.get("roles").items().filter(|held| held.get("demotion").flag() != Some(true)) {
+        let (code, wording, entered) = (held.get("type").text(), held.get("name").text(), held.get("date").date());
+        let place = [held.get("group").text(), held.get("dir").text()].map(Option::unwrap_or_default);
+        match (place[0].as_str(), place[1].as_str()) {
+            ("Interest", "Target") => facts.owners.push(Owner {
+                name: Some(holder.clone()),
+                share: held.get("sharesPercent").number().map(|n| format!("{n} %")),
+                role: wording,
+                role_code: code,
+                entered,
+                ..Owner::default()
+            }),
+            ("Interest", "Source") => facts.children.push(company()),
+            ("Succession", "Source") => facts.predecessors.push(company()),
+            (group, _) => {
+                let stated = code.as_deref().unwrap_or("no code");
+                let other = || role(stated, wording.as_deref(), &[]);
+                let title = if group == "Personal" { wording.clone().unwrap_or_else(other) } else { other() };
+                let name = Some(holder.clone());
+                facts.officers.push(Officer {
+                    name,
+                    role: Some(title),
+                    role_code: code,
+                    entered,
+                    ..Officer::default()
+                });
+            }
+        }
+    }
+}
+
+/// The name of a company, or the first and last name of a person.
+fn related_name(about: Node<'_>) -> Option<String> {
+    name(about).or_else(|| about.get("name").joined(&["firstName", "lastName"], " "))
+}
+
+/// Whether the latest event of that kind says that a company is insolvent. Its status says `liquidation` then, or nothing.
+fn insolvent(item: Node<'_>) -> bool {
+    let known = |kind: &str| kind.starts_with("Insolvency") || kind == "Continuation";
+    let events = item.at("events.items").items();
+    let kinds = events.filter_map(|event| Some((event.get("date").date(), event.get("type").text()?)));
+    let latest = kinds.filter(|(_, kind)| known(kind)).max_by(|a, b| a.0.cmp(&b.0));
+    latest.is_some_and(|(_, kind)| kind != "Continuation")
+}
+
+/// An entry of the extras, such as the VAT number.
+fn extra(item: Node<'_>, id: &str) -> Option<String> {
+    let of = |entry: &Node<'_>| entry.get("id").text().as_deref() == Some(id);
+    item.get("extras").items().flat_map(|part| part.get("items").items()).find(of)?.get("value").text()
+}
+
 /// A name, bare or inside an object of that name.
 fn name(holder: Node<'_>) -> Option<String> {
     let name = holder.get("name");
     name.text().or_else(|| name.get("name").text())
 }
+
+/// The vendor's words: three by its specification, and those of older answers.
+const STANDINGS: &[(&str, Standing)] = &[
+    ("active", Standing::Active),
+    ("liquidation", Standing::Liquidation),
+    ("insolvency", Standing::Insolvent),
+    ("insolvent", Standing::Insolvent),
+    ("terminated", Standing::Ceased),
+    ("ceased", Standing::Ceased),
+    ("deleted", Standing::Ceased),
+    ("dissolved", Standing::Ceased),
+];
 
 fn company(item: Node<'_>) -> Result<Company, SourceError> {
     let inner = item.get("company");
@@ -196,21 +280,22 @@ fn company(item: Node<'_>) -> Result<Company, SourceError> {
     let text = |path: &str| item.at(path).text();
     let country = text("register.country").or_else(|| text("address.country"));
     let status = text("status");
-    let has = |words: &[&str]| {
-        status.as_deref().is_some_and(|status| words.iter().any(|word| status.eq_ignore_ascii_case(word)))
-    };
-    let standing = match () {
-        () if has(&["active"]) => Standing::Active,
-        () if has(&["liquidation"]) => Standing::Liquidation,
-        () if has(&["insolvency", "insolvent"]) => Standing::Insolvent,
-        () if has(&["terminated", "ceased", "deleted", "dissolved"]) => Standing::Ceased,
-        () => Standing::Unknown,
+    let stated = status.as_deref().map_or(Standing::Unknown, |word| Standing::of(word, STANDINGS));
+    let standing = match (item.get("terminated").flag(), insolvent(item)) {
+        (Some(true), _) => Standing::Ceased,
+        (_, true) => stated.and(Standing::Insolvent),
+        (_, false) => stated,
     };
     let address = item.get("address");
+    let court = text("register.court").or_else(|| text("register.city"));
     Ok(Company {
         name: Some(name(item).ok_or_else(|| lacks("name"))?),
-        id: text("register.id").map(|id| number(&id, text("register.court"), country.as_deref())),
-        vat: text("vatId"),
+        id: text("register.id").map(|id| number(&id, court.clone(), country.as_deref())),
+        lei: text("lei"),
+        vat: text("vatId").or_else(|| extra(item, "vatId")),
+        website: extra(item, "url"),
+        purpose: text("subject"),
+        signing: text("proxyPolicy"),
         euid: text("euId"),
         standing,
         status,
@@ -221,7 +306,7 @@ fn company(item: Node<'_>) -> Result<Company, SourceError> {
             city: address.get("city").text(),
             country: address.get("country").text(),
         }),
-        registrations: text("register.court").map(|court| format!("register court: {court}")).into_iter().collect(),
+        registrations: court.map(|court| format!("register court: {court}")).into_iter().collect(),
         country,
         ..Company::default()
     })
@@ -337,5 +422,51 @@ mod tests {
         assert_eq!(doubted(&subject("HRB 6684", "Siemens AG"), answer.clone()).status, Status::Complete);
         assert_eq!(doubted(&subject("", "Siemens AG"), answer.clone()).status, Status::Complete);
         assert_eq!(doubted(&subject("HRB 1", "Siemens AG"), answer).status, Status::NeedsReview);
+    }
+
+    #[test]
+    fn the_official_shape_is_read_by_group_and_direction() {
+        let body = br#"{"name":{"name":"X GmbH","legalForm":"GmbH"},"status":"liquidation",
+            "register":{"id":"HRB 103038","city":"Hamburg","country":"DE"},"subject":"Handel","proxyPolicy":"Einzelvertretung",
+            "events":{"items":[{"type":"Liquidation"},{"type":"Insolvency"}]},
+            "extras":[{"items":[{"id":"vatId","value":"DE136695976"}]}],
+            "relatedPersons":{"items":[{"person":{"name":{"firstName":"Max","lastName":"Muster"}},"roles":[
+                {"type":"ManagingDirector","name":"Gesch\u00e4ftsf\u00fchrer","group":"Personal","dir":"Target","date":"2020-01-02"},
+                {"type":"Invented","group":"Other"}]}]},
+            "relatedCompanies":{"items":[
+                {"company":{"name":{"name":"Holding AG"}},"roles":[
+                    {"type":"Shareholder","group":"Interest","dir":"Target","sharesPercent":60}]},
+                {"company":{"name":{"name":"Ended AG"}},"roles":[
+                    {"type":"Shareholder","group":"Interest","dir":"Target","demotion":true}]},
+                {"company":{"name":{"name":"Daughter GmbH"}},"roles":[{"type":"Shareholder","group":"Interest","dir":"Source"}]},
+                {"company":{"name":{"name":"Old KG"}},"roles":[{"type":"Transformation","group":"Succession","dir":"Source"}]}]}}"#;
+        let facts = companies(body).expect("a company").facts;
+        let company = &facts.companies[0];
+        assert_eq!((company.standing, company.vat.as_deref()), (Standing::Insolvent, Some("DE136695976")));
+        assert_eq!(
+            (company.purpose.as_deref(), company.signing.as_deref()),
+            (Some("Handel"), Some("Einzelvertretung"))
+        );
+        let roles: Vec<_> = facts.officers.iter().filter_map(|officer| officer.role.as_deref()).collect();
+        assert_eq!(roles, ["Geschäftsführer", "other role (Invented)"]);
+        assert_eq!(
+            (facts.officers[0].since.as_deref(), facts.officers[0].entered.as_deref()),
+            (None, Some("2020-01-02"))
+        );
+        let owners: Vec<_> = facts.owners.iter().map(|o| (o.name.as_deref(), o.share.as_deref())).collect();
+        assert_eq!(owners, [(Some("Holding AG"), Some("60 %"))]);
+        assert_eq!(facts.children[0].name.as_deref(), Some("Daughter GmbH"));
+        assert_eq!(facts.predecessors[0].name.as_deref(), Some("Old KG"));
+    }
+
+    #[test]
+    fn a_search_with_a_next_page_is_partial_and_a_new_word_unknown() {
+        let list = |next: &str| {
+            let hit = r#"{"company":{"name":{"name":"X"},"status":"dormant"}}"#;
+            suggestions(format!(r#"{{"results":[{hit},{{"company":{{}}}}]{next}}}"#).as_bytes()).expect("a hit")
+        };
+        let answer = list(r#","nextOffset":15"#);
+        assert_eq!((answer.status, answer.facts.notes.len()), (Status::Partial, 1));
+        assert_eq!((list("").status, list("").facts.companies[0].standing), (Status::Complete, Standing::Unknown));
     }
 }

@@ -4,10 +4,11 @@
 //! call; those are not read. It refuses more than two requests a second, all workers counted together.
 
 use crate::{
-    model::{Company, Facts, Status, Subject},
+    model::{Company, Facts, Subject},
     parse::json::{self, Node, lacks},
     spec::{
         Answer, Base, Class, Confidence, Countries, Flow, Need, Operation, Probe, Request, Source, SourceError, on,
+        sift,
     },
 };
 
@@ -82,19 +83,18 @@ fn participants(body: &[u8]) -> Result<Answer, SourceError> {
     let document = json::parse(body)?;
     let root = Node::root(&document);
     let total = root.get("total-result-count").count().ok_or_else(|| lacks("total-result-count"))?;
-    let companies = root.require_list("matches")?.into_iter().map(participant).collect::<Result<Vec<_>, _>>()?.concat();
-    match (total, companies.len() as u64) {
+    // The list may be left out where nothing was found.
+    let matches = if total == 0 && !root.get("matches").exists() { Vec::new() } else { root.require_list("matches")? };
+    let sifted = sift("matches", matches, participant)?;
+    match (total, sifted.listed) {
         (0, 0) => {
             Err(SourceError::not_found("does not list the company; listing is voluntary, so this proves nothing"))
         }
         (0, _) | (_, 0) => Err(lacks("matches")), // contradicts itself
-        (total, shown) => {
-            let answer = Answer::from(Facts { companies, ..Facts::default() });
-            if shown >= total {
-                return Ok(answer);
-            }
-            let reason = format!("shows the first {shown} of {total} entries");
-            Ok(Answer { status: Status::Partial, reason: Some(reason), ..answer })
+        // One match may stand for several companies, so matches are counted.
+        (total, listed) => {
+            let facts = Facts { companies: sifted.read.concat(), ..Facts::default() };
+            Ok(Answer::from(facts).noting(sifted.note).of_total(listed, Some(total)))
         }
     }
 }
@@ -144,6 +144,7 @@ fn document(kind: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::Status;
     use crate::parse::corruption::assert_survives_corruption;
 
     fn body(total: u32) -> String {
@@ -172,11 +173,16 @@ mod tests {
             &b"{}"[..],
             br#"{"matches":[]}"#,
             br#"{"total-result-count":3,"matches":[]}"#,
-            br#"{"total-result-count":0}"#,
+            br#"{"total-result-count":3}"#,
         ] {
             assert_eq!(participants(body).expect_err("no answer").class, Class::BadShape);
         }
-        assert_eq!(participants(body(30).as_bytes()).expect("a page").status, Status::Partial);
+        assert_eq!(participants(br#"{"total-result-count":0}"#).expect_err("left out").class, Class::NotFound);
+        let page = participants(body(30).as_bytes()).expect("a page");
+        assert_eq!((page.status, page.reason.as_deref()), (Status::Partial, Some("1 of 30 were read")));
+        let group = body(2).replace(r#""entities":["#, r#""entities":[{"name":"Another","countryCode":"BE"},"#);
+        let group = participants(group.as_bytes()).expect("one match of two");
+        assert_eq!((group.facts.companies.len(), group.status), (2, Status::Partial));
     }
 
     #[test]

@@ -5,9 +5,9 @@ use futures::future::BoxFuture;
 
 use super::french;
 use crate::{
-    model::{Address, Company, Officer, Standing, Subject},
+    model::{Accounts, Address, Company, Officer, Standing, Subject},
     parse::json::{self, Node},
-    spec::{Answer, Base, Class, Confidence, Probe, Request, Session, Source, SourceError, on},
+    spec::{Answer, Base, Class, Confidence, Probe, Request, Session, Source, SourceError, on, sift},
 };
 
 /// The row.
@@ -24,6 +24,9 @@ pub static SOURCE: Source = Source {
     ..Source::BLANK
 };
 
+/// Pages of a search that are read for a number.
+const PAGES: u64 = 5;
+
 fn asking(text: &str) -> Request {
     Request::get("/search").query("q", text).query("per_page", "20")
 }
@@ -37,59 +40,106 @@ pub(super) fn search(subject: &Subject) -> Option<Request> {
 pub(super) fn unit<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, CallError<SourceError>>> {
     Box::pin(async move {
         let siren = session.subject().id.as_deref().unwrap_or_default();
-        let ours = |company: &Company| company.id.as_deref() == Some(siren);
-        session.ask(asking(siren), |reply| found(list(&reply.body)?, ours)).await
+        for page in 1..=PAGES {
+            let request = asking(siren).query("page", page.to_string());
+            if let Some(answer) = session.ask(request, |reply| with_number(&reply.body, siren, page)).await? {
+                return Ok(answer);
+            }
+        }
+        let reason = "lists more records for this number than were read, and none of those read is its own";
+        Err(CallError::Upstream(SourceError::business(reason)))
     })
 }
 
 /// Reads hits.
 pub(super) fn hits(body: &[u8]) -> Result<Answer, SourceError> {
-    found(list(body)?, |_| true)
+    let document = json::parse(body)?;
+    let root = Node::root(&document);
+    let list = root.require_list("results")?;
+    let read = list.len();
+    Ok(found(list)?.of_total(read, root.get("total_results").count()))
 }
 
-/// A company and who acts for it; the name is absent where it must not be shown.
-type Entry = (Company, Vec<Officer>);
-
-fn found(list: Vec<Entry>, wanted: impl Fn(&Company) -> bool) -> Result<Answer, SourceError> {
-    let (companies, officers): (Vec<_>, Vec<_>) = list.into_iter().filter(|(company, _)| wanted(company)).unzip();
-    let shown = companies.into_iter().map(|company| Some(company).filter(|company| company.name.is_some()));
-    let mut answer = french::answer(shown.collect())?;
-    if let [officers] = &officers[..] {
-        answer.facts.officers.clone_from(officers); // of several companies the facts could not say whose they are
+/// The company of that number on a page of hits; `None` if it may be on a later page.
+fn with_number(body: &[u8], siren: &str, page: u64) -> Result<Option<Answer>, SourceError> {
+    let document = json::parse(body)?;
+    let root = Node::root(&document);
+    let list = root.require_list("results")?;
+    let later = !list.is_empty() && root.get("total_pages").count().is_some_and(|pages| pages > page);
+    let numbers = list.iter().map(|entry| entry.require_text("siren")).collect::<Result<Vec<_>, _>>()?;
+    let own = list.into_iter().zip(numbers).filter(|(_, number)| number == siren).map(|(entry, _)| entry);
+    match found(own.collect()) {
+        Err(error) if error.class == Class::NotFound && later => Ok(None),
+        answer => answer.map(Some),
     }
+}
+
+/// A company, who acts for it and its figures; the name is absent where it must not be shown.
+type Entry = (Company, Vec<Officer>, Vec<Accounts>);
+
+fn found(list: Vec<Node<'_>>) -> Result<Answer, SourceError> {
+    let mut sifted = sift("hits", list, entry)?;
+    let (officers, accounts) = match &mut sifted.read[..] {
+        [(_, officers, accounts)] => (std::mem::take(officers), std::mem::take(accounts)),
+        _ => Default::default(), // of several companies the facts could not say whose they are
+    };
+    let shown = sifted.read.into_iter().map(|(company, ..)| Some(company).filter(|company| company.name.is_some()));
+    let mut answer = french::answer(shown.collect())?.noting(sifted.note);
+    (answer.facts.officers, answer.facts.accounts) = (officers, accounts);
     Ok(answer)
 }
 
-fn list(body: &[u8]) -> Result<Vec<Entry>, SourceError> {
-    let document = json::parse(body)?;
-    Node::root(&document).require_list("results")?.into_iter().map(entry).collect()
+/// The key figures of each year.
+fn accounts(finances: Node<'_>) -> Vec<Accounts> {
+    let year = |(year, figures): (&str, Node<'_>)| {
+        let (revenue, result) = (figures.get("ca").number(), figures.get("resultat_net").number());
+        let year = year.parse::<u16>().ok().filter(|_| revenue.is_some() || result.is_some())?;
+        let filing = Some(format!("year {year}"));
+        Some(Accounts { currency: Some("EUR".to_owned()), revenue, result, filing, ..Accounts::default() })
+    };
+    finances.members().filter_map(year).collect()
+}
+
+/// Address of the seat, which may be abroad.
+fn address(seat: Node<'_>) -> Address {
+    let abroad = seat.get("libelle_pays_etranger").text();
+    let town = match &abroad {
+        Some(country) => Some(french::town_abroad(seat.get("libelle_commune_etranger").text(), country)),
+        None => french::shown(seat.get("libelle_commune")),
+    };
+    Address {
+        street: french::shown(seat.get("adresse")),
+        postal_code: french::shown(seat.get("code_postal")),
+        city: town,
+        country: french::country(abroad.as_deref()),
+    }
 }
 
 fn entry(entry: Node<'_>) -> Result<Entry, SourceError> {
     let text = |path: &str| entry.at(path).text();
     let seat = entry.get("siege");
-    let stated = entry.require_any(&["nom_raison_sociale", "nom_complet"])?;
+    let siren = entry.require_text("siren")?;
+    let stated = entry.require_any(&["nom_raison_sociale", "nom_complet"]);
+    let stated = stated.map_err(|_| SourceError::business("gives it no name"))?;
+    let address = seat.exists().then(|| address(seat));
     let name = ["nom_raison_sociale", "nom_complet"].iter().find_map(|name| french::shown(entry.get(name)));
     let company = Company {
-        standing: match text("etat_administratif").as_deref() {
-            Some("A") => Standing::Active,
-            Some("C") => Standing::Ceased,
-            _ => Standing::Unknown,
-        },
+        standing: text("etat_administratif").map_or(Standing::Unknown, |word| Standing::of(&word, french::STANDINGS)),
+        status: text("etat_administratif"),
         legal_form: text("nature_juridique").map(|code| french::legal_form(&code)),
-        address: seat.exists().then(|| Address {
-            street: french::shown(seat.get("adresse")),
-            postal_code: seat.get("code_postal").text(),
-            city: seat.get("libelle_commune").text(),
-            country: Some("FR".to_owned()),
-        }),
+        country: address.as_ref().map_or_else(|| french::country(None), |address| address.country.clone()),
+        address,
+        seat_id: seat.get("siret").text(),
+        open_establishments: entry.get("nombre_etablissements_ouverts").count(),
+        headcount: text("tranche_effectif_salarie").and_then(|code| french::headcount(&code)),
         founded: text("date_creation"),
         dissolved: text("date_fermeture"),
         activities: text("activite_principale").into_iter().collect(),
         name,
-        ..french::company(entry.require_text("siren")?, stated)
+        ..french::company(siren, stated)
     };
-    Ok((company, entry.get("dirigeants").items().filter_map(officer).collect()))
+    let officers = entry.get("dirigeants").items().filter_map(officer).collect();
+    Ok((company, officers, accounts(entry.get("finances"))))
 }
 
 fn officer(role: Node<'_>) -> Option<Officer> {
@@ -102,6 +152,7 @@ fn officer(role: Node<'_>) -> Option<Officer> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::Status;
     use crate::parse::corruption::assert_survives_corruption;
 
     fn body() -> String {
@@ -122,13 +173,52 @@ mod tests {
 
     #[test]
     fn a_number_believes_only_itself() {
-        let wanted = |siren: &'static str| move |company: &Company| company.id.as_deref() == Some(siren);
-        let entries = || list(body().as_bytes()).expect("a list");
-        assert!(found(entries(), wanted("552032534")).is_ok());
-        assert_eq!(found(entries(), wanted("055804124")).expect_err("another").class, Class::NotFound);
+        let own = |body: &str, siren, page| with_number(body.as_bytes(), siren, page);
+        assert!(own(&body(), "552032534", 1).is_ok_and(|answer| answer.is_some()));
+        assert_eq!(own(&body(), "055804124", 1).expect_err("another").class, Class::NotFound);
+        let long = body().replace(r#""total_pages":1"#, r#""total_pages":2"#);
+        assert_eq!(own(&long, "055804124", 1), Ok(None), "it may be on the next page");
+        assert_eq!(own(&long, "055804124", 2).expect_err("read to the end").class, Class::NotFound);
         assert_eq!(hits(br#"{"results":[]}"#).expect_err("none").class, Class::NotFound);
         assert_eq!(hits(br#"{"erreur":"x"}"#).expect_err("no list").class, Class::BadShape);
+        let nameless = br#"{"results":[{"siren":"1","nom_complet":null,"nom_raison_sociale":null}],"total_results":1}"#;
+        assert_eq!(hits(nameless).expect_err("nameless").class, Class::Business);
         let hidden = br#"{"results":[{"siren":"1","nom_complet":"[NON-DIFFUSIBLE]"}]}"#;
         assert_eq!(hits(hidden).expect_err("must not be shown").class, Class::Business);
+    }
+
+    #[test]
+    fn a_page_of_many_is_partial_and_a_nameless_hit_is_noted() {
+        let record = include_str!("../../../simulator/fixtures/recherche_entreprises/552032534.json");
+        let nameless = r#"{"siren":"1","nom_complet":null,"nom_raison_sociale":null}"#;
+        let body = format!(r#"{{"results":[{record},{nameless}],"total_results":10000,"total_pages":500}}"#);
+        let answer = hits(body.as_bytes()).expect("a hit");
+        assert_eq!((answer.status, answer.facts.companies.len()), (Status::Partial, 1));
+        assert_eq!(answer.reason.as_deref(), Some("2 of 10000 were read"));
+        assert_eq!(answer.facts.notes, ["1 of 2 hits left out: the source gives it no name"]);
+    }
+
+    #[test]
+    fn a_seat_abroad_is_not_in_france() {
+        let read = |country: &str, state: &str| {
+            let body = format!(
+                r#"{{"results":[{{"siren":"1","nom_complet":"X","etat_administratif":"{state}","siege":{{"siret":"10001",
+                "libelle_pays_etranger":"{country}","libelle_commune_etranger":"BERLIN"}},
+                "tranche_effectif_salarie":"42","nombre_etablissements_ouverts":3,
+                "finances":{{"2024":{{"ca":5,"resultat_net":-1}}}}}}]}}"#
+            );
+            hits(body.as_bytes()).expect("a hit").facts
+        };
+        let facts = read("ALLEMAGNE", "A");
+        let company = &facts.companies[0];
+        let address = company.address.as_ref().expect("an address");
+        assert_eq!((company.country.as_deref(), address.country.as_deref()), (Some("DE"), Some("DE")));
+        assert_eq!(address.city.as_deref(), Some("BERLIN (ALLEMAGNE)"));
+        assert_eq!((company.seat_id.as_deref(), company.headcount.as_deref()), (Some("10001"), Some("1000-1999")));
+        assert_eq!((company.open_establishments, company.standing), (Some(3), Standing::Active));
+        assert_eq!((facts.accounts[0].revenue, facts.accounts[0].result), (Some(5.0), Some(-1.0)));
+        let company = read("ATLANTIDE", "X").companies.remove(0);
+        assert_eq!((company.country, company.standing), (None, Standing::Unknown));
+        assert_eq!(company.status.as_deref(), Some("X"));
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::{
     model::{Address, Company, Status, Subject},
     parse::json::{self, Node, lacks},
-    spec::{Answer, Base, Confidence, Probe, Request, Source, SourceError},
+    spec::{Answer, Base, Confidence, Probe, Request, Source, SourceError, sift},
 };
 
 use super::slovak::{number, standing};
@@ -44,8 +44,8 @@ pub(super) fn companies(body: &[u8]) -> Result<Answer, SourceError> {
     let document = json::parse(body)?;
     let results = Node::root(&document).require_list("results")?;
     let as_of = results.iter().filter_map(|result| result.get("dbModificationDate").time()).max();
-    let companies = results.into_iter().map(company).collect::<Result<Vec<_>, _>>()?;
-    Ok(Answer { status: Status::Partial, ..Answer::listing(companies)?.dated(as_of) })
+    let hits = sift("hits", results, company)?;
+    Ok(Answer { status: Status::Partial, ..Answer::listing(hits.read)?.dated(as_of).noting(hits.note) })
 }
 
 /// The entries of a list that are in force.
@@ -53,21 +53,28 @@ fn current(list: Node<'_>) -> impl Iterator<Item = Node<'_>> {
     list.items().filter(|item| !item.get("validTo").exists())
 }
 
+/// The entry of a list that is in force, or the one that was in force last: a company that has ended has no other.
+fn newest(list: Node<'_>) -> Option<Node<'_>> {
+    current(list).next().or_else(|| list.items().max_by_key(|item| item.get("validTo").text()))
+}
+
 fn company(result: Node<'_>) -> Result<Company, SourceError> {
-    let value = |list: &str, path: &str| current(result.get(list)).find_map(|item| item.at(path).text());
+    let value = |list: &str, path: &str| newest(result.get(list))?.at(path).text();
     let name = value("fullNames", "value").ok_or_else(|| lacks("fullNames"))?;
     let dissolved = result.get("termination").text();
-    let former = result.get("fullNames").items().filter(|item| item.get("validTo").exists());
+    let names = result.get("fullNames").items().filter_map(|item| item.get("value").text());
+    let mut former: Vec<_> = names.filter(|earlier| *earlier != name).collect();
+    former.dedup();
     Ok(Company {
         standing: standing(&name, dissolved.is_some()),
         name: Some(name),
         id: value("identifiers", "value"),
         country: Some("SK".to_owned()),
         legal_form: value("legalForms", "value.value"),
-        address: current(result.get("addresses")).next().map(address),
+        address: newest(result.get("addresses")).map(address),
         founded: result.get("establishment").text(),
         dissolved,
-        former_names: former.filter_map(|item| item.get("value").text()).collect(),
+        former_names: former,
         ..Company::default()
     })
 }
@@ -101,6 +108,17 @@ mod tests {
         assert_eq!((answer.status, company.standing), (Status::Partial, Standing::Active));
         assert!(answer.as_of.is_some());
         assert_survives_corruption("registry_sk_rpo", companies, body.as_bytes());
+    }
+
+    #[test]
+    fn an_ended_company_and_a_nameless_hit_do_not_sink_the_list() {
+        let ended = r#"{"fullNames":[{"value":"Old","validTo":"2001-01-01"},{"value":"New","validTo":"2020-01-01"}],
+            "termination":"2020-01-01"}"#;
+        let body = format!(r#"{{"results":[{ended},{{"fullNames":[]}}]}}"#);
+        let facts = companies(body.as_bytes()).expect("a company").facts;
+        let company = &facts.companies[0];
+        assert_eq!((company.name.as_deref(), company.standing), (Some("New"), Standing::Ceased));
+        assert_eq!((&company.former_names[..], facts.notes.len()), (&["Old".to_owned()][..], 1));
     }
 
     #[test]

@@ -105,6 +105,57 @@ pub(super) fn vat_check<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<An
     })
 }
 
+/// The words of `stare_inregistrare`, by the first of them. ANAF publishes no list, so a word that is not here is unknown.
+/// `INTRERUPERE`, `SUSPENDARE`, `TRANSFER` and `FUZIUNE` are seen, and none of them says whether the company may act.
+const STANDINGS: &[(&str, Standing)] = &[
+    ("RADIERE", Standing::Ceased),
+    ("RADIAT", Standing::Ceased),
+    ("RADIATA", Standing::Ceased),
+    ("DIZOLVARE", Standing::Liquidation),
+    ("DIZOLVAT", Standing::Liquidation),
+    ("DIZOLVATA", Standing::Liquidation),
+    ("LICHIDARE", Standing::Liquidation),
+    ("FALIMENT", Standing::Insolvent),
+    ("INSOLVENTA", Standing::Insolvent),
+    ("REORGANIZARE", Standing::Restructuring),
+];
+
+/// The words that mean that the company is in business. They must be all that stands before the date.
+const IN_BUSINESS: &[(&str, Standing)] = &[("INREGISTRAT", Standing::Active), ("INREGISTRATA", Standing::Active)];
+
+/// Upper case without the Romanian accents, which ANAF writes in some years and not in others.
+fn folded(text: &str) -> String {
+    let plain = |c: char| match c {
+        'Î' => 'I',
+        'Ă' | 'Â' => 'A',
+        'Ș' | 'Ş' => 'S',
+        'Ț' | 'Ţ' => 'T',
+        other => other,
+    };
+    text.to_uppercase().chars().map(plain).collect()
+}
+
+/// What `WORDS din data dd.mm.yyyy` means.
+fn standing(status: &str) -> Standing {
+    let status = folded(status);
+    let phrase = status.split_once(" DIN DATA ").map_or(status.as_str(), |(phrase, _)| phrase);
+    let first = phrase.split(|c: char| !c.is_alphabetic()).find(|word| !word.is_empty()).unwrap_or_default();
+    match Standing::of(phrase, IN_BUSINESS) {
+        Standing::Unknown => Standing::of(first, STANDINGS),
+        known => known,
+    }
+}
+
+/// The periods of a list, as `from – to`; one that has not ended has no end. An entry
+/// without a start is no period.
+fn periods(list: Node<'_>, from: &str, to: &[&str]) -> Vec<String> {
+    let period = |period: Node<'_>| {
+        let end = to.iter().find_map(|name| period.get(name).date()).unwrap_or_default();
+        Some(format!("{} – {end}", period.get(from).date()?).trim_end().to_owned())
+    };
+    list.items().filter_map(period).collect()
+}
+
 fn taxpayer(body: &[u8]) -> Result<Answer, SourceError> {
     let document = reader::parse(body)?;
     let entry = entry(Node::root(&document))?;
@@ -113,8 +164,9 @@ fn taxpayer(body: &[u8]) -> Result<Answer, SourceError> {
     let name = general.require_text("denumire")?;
     let registered = entry.require("inregistrare_scop_Tva")?.get("scpTVA").flag().ok_or_else(|| lacks("scpTVA"))?;
     let status = general.get("stare_inregistrare").text();
-    let struck_off = status.as_deref().is_some_and(|status| status.to_uppercase().contains("RADIE"));
     let inactive = entry.at("stare_inactiv.statusInactivi").flag() == Some(true);
+    let stated = status.as_deref().map_or(Standing::Unknown, standing);
+    let standing = if inactive { stated.and(Standing::Unknown) } else { stated };
     let seat = entry.get("adresa_sediu_social");
     let address = seat.exists().then(|| Address {
         street: seat.joined(&["sdenumire_Strada", "snumar_Strada"], " "),
@@ -142,14 +194,15 @@ fn taxpayer(body: &[u8]) -> Result<Answer, SourceError> {
         id: Some(id),
         name: Some(name),
         country: Some("RO".to_owned()),
-        standing: if struck_off {
-            Standing::Ceased
-        } else if status.is_some() {
-            Standing::Active
-        } else {
-            Standing::Unknown
-        },
-        dissolved: general.get("stare_inregistrare").date().filter(|_| struck_off),
+        dissolved: general.get("stare_inregistrare").date().filter(|_| standing == Standing::Ceased),
+        standing,
+        county: seat.get("sdenumire_Judet").text(),
+        vat_periods: periods(
+            entry.at("inregistrare_scop_Tva.perioade_TVA"),
+            "data_inceput_ScpTVA",
+            &["data_anul_imp_ScpTVA", "data_sfarsit_ScpTVA"],
+        ),
+        inactivity: periods(entry.get("stare_inactiv"), "dataInactivare", &["dataReactivare"]),
         status,
         legal_form: general.get("forma_juridica").text(),
         address,
@@ -255,6 +308,40 @@ mod tests {
         let company = &facts.companies[0];
         assert_eq!((company.standing, company.dissolved.as_deref()), (Standing::Ceased, Some("2026-03-01")));
         assert!(company.vat.is_none() && facts.vat.is_some_and(|vat| !vat.valid) && facts.notes.len() == 1);
+    }
+
+    #[test]
+    fn only_a_known_word_means_in_business() {
+        for (status, wanted) in [
+            ("INREGISTRAT din data 15.01.2002", Standing::Active),
+            ("Înregistrat din data 15.01.2002", Standing::Active),
+            ("INREGISTRAT", Standing::Active),
+            ("DIZOLVARE FARA LICHIDARE(FUZIUNE) din data 22.08.2016", Standing::Liquidation),
+            ("RADIERE din data 01.03.2026", Standing::Ceased),
+            ("FALIMENT din data 01.03.2026", Standing::Insolvent),
+            ("INTRERUPERE TEMPORARA DE ACTIVITATE din data 01.03.2026", Standing::Unknown),
+            ("INREGISTRAT PROVIZORIU din data 01.03.2026", Standing::Unknown),
+            ("INVENTAT din data 01.03.2026", Standing::Unknown),
+            ("", Standing::Unknown),
+        ] {
+            assert_eq!(standing(status), wanted, "{status}");
+        }
+    }
+
+    #[test]
+    fn inactivity_county_and_vat_periods_are_read() {
+        let record = include_str!("../../../simulator/fixtures/ro_anaf/vat/14399840.json");
+        let read = |record: &str| taxpayer(body(record).as_bytes()).expect("a taxpayer").facts.companies.remove(0);
+        let company = read(record);
+        assert_eq!((company.county.as_deref(), company.inactivity.len()), (Some("MUNICIPIUL BUCUREŞTI"), 0));
+        assert_eq!(company.vat_periods, ["2002-01-15 –"]);
+        let inactive = record
+            .replace(r#""statusInactivi": false"#, r#""statusInactivi": true"#)
+            .replace(r#""dataInactivare": """#, r#""dataInactivare": "2025-02-03""#);
+        let company = read(&inactive);
+        assert_eq!((company.standing, company.inactivity), (Standing::Unknown, vec!["2025-02-03 –".to_owned()]));
+        let single = record.replace('[', "").replace(']', "");
+        assert_eq!(read(&single).vat_periods, ["2002-01-15 –"], "one object, as the instructions have it");
     }
 
     #[test]

@@ -55,12 +55,12 @@ fn by_id(path: &'static str, id: u64) -> Request {
     Request::get(path).query("id", id.to_string())
 }
 
-/// The unit, with the ids of what it filed, where it says.
+/// The unit, with the ids of what it filed. The register leaves out every list that is empty.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct Unit {
     company: Company,
-    statements: Option<Vec<u64>>,
-    reports: Option<Vec<u64>>,
+    statements: Vec<u64>,
+    reports: Vec<u64>,
 }
 
 async fn ask(session: &Session<'_>) -> Result<Unit, CallError<SourceError>> {
@@ -75,30 +75,25 @@ fn identity<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, CallEr
 
 fn statements<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, CallError<SourceError>>> {
     Box::pin(async move {
-        let ids = required(ask(session).await?.statements)?;
+        let ids = ask(session).await?.statements;
         let mut accounts = Vec::new();
         for id in latest(&ids, "has no financial statement of this company")? {
             accounts.extend(session.ask(by_id("/uctovna-zavierka", id), |reply| statement(&reply.body)).await?);
         }
         accounts.sort_by(|a, b| b.to.cmp(&a.to));
-        Ok(Facts { accounts, notes: more(&ids, "financial statements"), ..Facts::default() }.into())
+        Ok(of_filed(Facts { accounts, ..Facts::default() }, &ids))
     })
 }
 
 fn annual_reports<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, CallError<SourceError>>> {
     Box::pin(async move {
-        let ids = required(ask(session).await?.reports)?;
+        let ids = ask(session).await?.reports;
         let mut notices = Vec::new();
         for id in latest(&ids, "has no annual report of this company")? {
             notices.extend(session.ask(by_id("/vyrocna-sprava", id), |reply| annual_report(&reply.body)).await?);
         }
-        Ok(Facts { notices, notes: more(&ids, "annual reports"), ..Facts::default() }.into())
+        Ok(of_filed(Facts { notices, ..Facts::default() }, &ids))
     })
-}
-
-/// A record without the list is not one with an empty list.
-fn required(ids: Option<Vec<u64>>) -> Result<Vec<u64>, CallError<SourceError>> {
-    ids.ok_or_else(|| CallError::Upstream(SourceError::business("does not say what this company has filed")))
 }
 
 /// The newest ids, newest first: the register counts upwards.
@@ -109,19 +104,27 @@ fn latest(ids: &[u64], none: &'static str) -> Result<Vec<u64>, CallError<SourceE
     if ids.is_empty() { Err(CallError::Upstream(SourceError::not_found(none))) } else { Ok(ids) }
 }
 
-fn more(ids: &[u64], what: &str) -> Vec<String> {
-    if ids.len() > LATEST { vec![format!("the {LATEST} latest of {} {what}", ids.len())] } else { Vec::new() }
+/// The facts of the latest filings, and how many of all they are.
+fn of_filed(facts: Facts, ids: &[u64]) -> Answer {
+    Answer::from(facts).of_total(ids.len().min(LATEST), u64::try_from(ids.len()).ok())
 }
 
 fn ids(list: Node<'_>) -> Result<Vec<u64>, SourceError> {
     list.items().map(|id| id.count().ok_or_else(|| lacks("id"))).collect()
 }
 
-/// The newest unit of a number.
+/// The newest unit of a number. A list that is empty is left out; what says so then is that nothing follows it, in the
+/// counter of either edition of the interface.
 fn newest(body: &[u8]) -> Result<u64, SourceError> {
     let document = json::parse(body)?;
-    let ids = ids(Node::root(&document).require("id")?)?;
-    ids.into_iter().max().ok_or_else(|| SourceError::not_found("knows no such number"))
+    let root = Node::root(&document);
+    let more = root.get("pocetZostavajucichId").count().map(|more| more > 0);
+    let list = root.get("id");
+    match (list.exists(), more.or_else(|| root.get("existujeDalsieId").flag())) {
+        (true, _) | (false, Some(false)) => {}
+        (false, _) => return Err(lacks("id")),
+    }
+    ids(list)?.into_iter().max().ok_or_else(|| SourceError::not_found("knows no such number"))
 }
 
 /// Whether the register has emptied a record, which it then keeps by its id.
@@ -136,13 +139,22 @@ fn unit(body: &[u8]) -> Result<Unit, SourceError> {
         return Err(SourceError::not_found("has deleted its record of this number"));
     }
     let text = |name: &str| record.get(name).text();
-    let filed = |name: &str| Some(record.get(name)).filter(|list| list.exists()).map(ids).transpose();
+    let state = text("stav");
+    if state.as_deref().is_some_and(|state| state.to_lowercase() == "neverejná") {
+        return Err(SourceError::business("keeps its record of this number from the public"));
+    }
     let dissolved = text("datumZrusenia");
     let company = Company {
         name: Some(record.require_text("nazovUJ")?),
         id: Some(record.require_text("ico")?),
         country: Some("SK".to_owned()),
-        standing: if dissolved.is_some() { Standing::Ceased } else { Standing::Active },
+        standing: match (&dissolved, &state) {
+            (Some(_), _) => Standing::Ceased,
+            (None, None) => Standing::Active, // the register writes a state only into records that are not in force
+            (None, Some(_)) => Standing::Unknown,
+        },
+        status: state,
+        headcount: text("velkostOrganizacie").map(|code| format!("code {code} of the register's size classes")),
         legal_form: text("pravnaForma"),
         address: Some(Address { street: text("ulica"), postal_code: text("psc"), city: text("mesto"), country: None })
             .filter(|address| *address != Address::default()),
@@ -152,7 +164,11 @@ fn unit(body: &[u8]) -> Result<Unit, SourceError> {
         registrations: text("dic").map(|number| format!("tax number: {number}")).into_iter().collect(),
         ..Company::default()
     };
-    Ok(Unit { company, statements: filed("idUctovnychZavierok")?, reports: filed("idVyrocnychSprav")? })
+    Ok(Unit {
+        company,
+        statements: ids(record.get("idUctovnychZavierok"))?,
+        reports: ids(record.get("idVyrocnychSprav"))?,
+    })
 }
 
 /// A statement, unless it was deleted.
@@ -196,7 +212,7 @@ fn annual_report(body: &[u8]) -> Result<Option<Notice>, SourceError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{parse::corruption::assert_survives_corruption, spec::Class};
+    use crate::{model::Status, parse::corruption::assert_survives_corruption, spec::Class};
 
     const UNIT: &[u8] = include_bytes!("../../../simulator/fixtures/sk_ruz/units/123456.json");
     const STATEMENT: &[u8] = include_bytes!("../../../simulator/fixtures/sk_ruz/statements/9000002.json");
@@ -211,19 +227,38 @@ mod tests {
         );
         let address = read.company.address.clone().and_then(Address::line);
         assert_eq!(address.as_deref(), Some("Einsteinova 24, 85101 Bratislava"));
-        assert_eq!((read.statements, read.reports), (Some(vec![9_000_001, 9_000_002]), Some(vec![8_000_001])));
+        assert_eq!((read.statements, read.reports), (vec![9_000_001, 9_000_002], vec![8_000_001]));
         let whole = |body: &[u8]| unit(body).map(|unit| unit.company.into());
         assert_survives_corruption("sk_ruz.unit", whole, UNIT);
         let deleted = include_bytes!("../../../simulator/fixtures/sk_ruz/units/123457.json");
         assert_eq!(unit(deleted).expect_err("deleted").class, Class::NotFound);
+        let hidden = r#"{"id":1,"stav":"Neverejná"}"#.as_bytes();
+        assert_eq!(unit(hidden).expect_err("hidden").class, Class::Business);
     }
 
     #[test]
-    fn a_list_of_ids_is_there_or_there_is_no_answer() {
+    fn a_state_that_is_not_known_is_not_good_news() {
+        let read = |more: &str| unit(format!(r#"{{"nazovUJ":"X","ico":"1"{more}}}"#).as_bytes()).expect("a unit");
+        assert_eq!(read("").company.standing, Standing::Active);
+        let odd = read(r#","stav":"Vymyslená""#).company;
+        assert_eq!((odd.standing, odd.status.as_deref()), (Standing::Unknown, Some("Vymyslená")));
+        assert_eq!(read(r#","datumZrusenia":"2020-01-01""#).company.standing, Standing::Ceased);
+        assert_eq!(read("").statements, Vec::<u64>::new(), "a list that is left out is empty");
+    }
+
+    #[test]
+    fn an_empty_list_of_ids_is_left_out() {
         assert!(units("31333532").target().contains("zmenene-od=2000-01-01"), "which is refused without it");
         assert_eq!(newest(br#"{"id":[3,"12",7],"existujeDalsieId":false}"#), Ok(12));
-        assert_eq!(newest(br#"{"id":[]}"#).expect_err("none").class, Class::NotFound);
-        for body in [&br#"{}"#[..], br#"{"id":null}"#, br#"{"id":["x"]}"#] {
+        for body in [
+            &br#"{"id":[]}"#[..],
+            br#"{"pocetZostavajucichId":0}"#,
+            br#"{"existujeDalsieId":false}"#,
+            br#"{"id":null,"existujeDalsieId":false}"#,
+        ] {
+            assert_eq!(newest(body).expect_err("none").class, Class::NotFound);
+        }
+        for body in [&br#"{}"#[..], br#"{"id":null}"#, br#"{"id":["x"]}"#, br#"{"pocetZostavajucichId":3}"#] {
             assert_eq!(newest(body).expect_err("no list").class, Class::BadShape);
         }
     }
@@ -232,8 +267,10 @@ mod tests {
     fn the_latest_filings_come_first_and_the_rest_is_counted() {
         let ids = [1, 9, 4, 7];
         assert_eq!(latest(&ids, "none").expect("some"), [9, 7, 4]);
-        assert_eq!(more(&ids, "filings"), ["the 3 latest of 4 filings"]);
-        assert!(required(None).is_err() && latest(&[], "none").is_err() && more(&ids[1..], "filings").is_empty());
+        let answer = of_filed(Facts::default(), &ids);
+        assert_eq!((answer.status, answer.reason.as_deref()), (Status::Partial, Some("3 of 4 were read")));
+        assert_eq!(of_filed(Facts::default(), &ids[1..]).status, Status::Complete);
+        assert!(latest(&[], "none").is_err());
     }
 
     #[test]

@@ -41,6 +41,10 @@ fn units(call: &Call) -> Answer {
     };
     let found: Vec<_> =
         call.records("sk_ruz/units/").into_iter().filter(wanted).map(|unit| unit["id"].clone()).collect();
+    // The register leaves out what has no value, and an empty list has none.
+    if found.is_empty() {
+        return Answer::ok(json!({"existujeDalsieId": false}));
+    }
     Answer::ok(json!({"id": found.iter().take(most).collect::<Vec<_>>(), "existujeDalsieId": found.len() > most}))
 }
 
