@@ -128,6 +128,9 @@ pub struct Company {
     /// Registrations the source reports, as `register: state`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub registrations: Vec<String>,
+    /// Code of the registration authority that issued [`Company::id`], as GLEIF lists them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub registered_at: Option<String>,
 }
 
 /// A postal address.

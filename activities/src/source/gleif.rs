@@ -8,8 +8,12 @@ use futures::future::BoxFuture;
 use serde_json::Value;
 
 use crate::{
-    identifiers::Kind,
-    model::{Address, Company, Facts, Parent, Standing, Subject},
+    identifiers::{
+        Kind,
+        authority::{is_court, without_court},
+    },
+    model::{Address, Company, Facts, Parent, Standing, Status, Subject},
+    names::{MATCH, Name},
     parse::json::{self, Node, lacks},
     spec::{Answer, Base, Class, Countries, Flow, Need, Operation, Probe, Request, Session, Source, SourceError, on},
 };
@@ -90,7 +94,7 @@ fn by_lei(lei: &str) -> Request {
 }
 
 fn by_number(subject: &Subject, number: &str) -> Request {
-    let search = request("/lei-records").query("filter[entity.registeredAs]", number).query("page[size]", "2");
+    let search = request("/lei-records").query("filter[entity.registeredAs]", number).query("page[size]", "10");
     match subject.country.as_str() {
         // Their jurisdictions are states and provinces, which the subject does not name.
         "US" | "CA" | "AE" => search,
@@ -104,6 +108,8 @@ fn spellings(subject: &Subject) -> Vec<String> {
     let shown = match subject.country.as_str() {
         "SE" if id.len() == 10 => format!("{}-{}", &id[..6], &id[6..]),
         "FR" => id.clone(),
+        // Its records hold the number without the court.
+        "DE" => return vec![without_court(&id).0],
         _ => Kind::of_register(subject.country)
             .and_then(|kind| kind.read(&id).ok())
             .map_or(id.clone(), |i| i.to_string()),
@@ -125,10 +131,40 @@ async fn find(session: &Session<'_>) -> Result<Answer, CallError<SourceError>> {
         let found = session.ask(by_number(subject, &number), |reply| hits(&reply.body)).await;
         match found {
             Err(CallError::Upstream(error)) if error.class == Class::NotFound => {}
-            other => return other,
+            other => return other.map(|answer| unambiguous(subject, answer)),
         }
     }
     Err(CallError::Upstream(SourceError::not_found("knows no LEI for this registration number")))
+}
+
+/// A number of the German register is unique within a court only. With the court, the court decides; without it, several
+/// records are a question to a person.
+fn unambiguous(subject: &Subject, mut answer: Answer) -> Answer {
+    let court = subject.id.as_deref().filter(|_| subject.country.as_str() == "DE").and_then(|id| without_court(id).1);
+    if let Some(court) = court {
+        let of_court = |company: &Company| {
+            let seat = company.address.as_ref().and_then(|address| address.city.as_deref());
+            let at_court = company.registered_at.as_deref().is_some_and(|authority| is_court(authority, &court));
+            at_court
+                || seat.is_some_and(|seat| {
+                    Name::read(seat)
+                        .ok()
+                        .zip(Name::read(&court).ok())
+                        .is_some_and(|(a, b)| a.compare(&b).is_some_and(|likeness| likeness.score >= MATCH))
+                })
+        };
+        let theirs: Vec<_> = answer.facts.companies.iter().filter(|company| of_court(company)).cloned().collect();
+        if theirs.len() == 1 {
+            answer.facts.companies = theirs;
+        }
+    }
+    let count = answer.facts.companies.len();
+    if count > 1 {
+        let reason =
+            format!("{count} companies are registered under this number, in different registers; name the court");
+        return Answer { status: Status::NeedsReview, reason: Some(reason), ..answer };
+    }
+    answer
 }
 
 fn parent<'a>(
@@ -139,7 +175,11 @@ fn parent<'a>(
         let lei = match &session.subject().lei {
             Some(lei) => lei.clone(),
             None => {
-                let companies = find(session).await?.facts.companies;
+                let found = find(session).await?;
+                if found.status == Status::NeedsReview {
+                    return Ok(Answer { facts: Facts::default(), ..found });
+                }
+                let companies = found.facts.companies;
                 companies
                     .into_iter()
                     .find_map(|company| company.lei)
@@ -236,6 +276,7 @@ fn company(record: Node<'_>) -> Result<Company, SourceError> {
             .map(|d| format!("LEI renewal due: {d}"))
             .into_iter()
             .collect(),
+        registered_at: text("registeredAt.id"),
         ..Company::default()
     })
 }
