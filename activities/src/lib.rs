@@ -23,6 +23,8 @@ pub mod harness;
 pub mod identifiers;
 pub mod model;
 pub mod names;
+#[cfg(test)]
+mod oracle;
 pub mod parse;
 pub mod source;
 pub mod spec;

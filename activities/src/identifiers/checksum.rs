@@ -66,20 +66,40 @@ pub(super) fn ico(text: &str) -> bool {
     digits[7] == check
 }
 
-/// The Czech birth number that sole traders use as a tax number. Nine digits carry no check.
+/// The Czech birth number that sole traders use as a tax number, and the numbers of nine digits that begin with 6. A birth
+/// number begins with a date; those before 1954 have nine digits and no check digit.
 pub(super) fn birth_number(text: &str) -> bool {
-    if text.len() == 9 {
-        return true;
+    let Some(all) = digits(text) else { return false };
+    match (all.len(), all.first()) {
+        (9, Some(6)) => {
+            let rest = weighted(&all[1..8], &[8, 7, 6, 5, 4, 3, 2]) % 11;
+            (18 - (21 - rest) % 11) % 10 == all[8]
+        }
+        (9, _) => is_birthday(&all),
+        (10, _) => is_birthday(&all) && modulo(&text[..9], 11).is_some_and(|rest| rest % 10 == all[9]),
+        _ => false,
     }
-    let Some((body, check)) = text.split_at_checked(9) else { return false };
-    modulo(body, 11).zip(modulo(check, 10)).is_some_and(|(rest, check)| rest % 10 == check)
 }
 
-/// SIRET: Luhn, except for the branches of La Poste, whose digits add up to a multiple of five.
+/// True if six digits are year, month and day. Women's months are higher by 50; where numbers ran out, 20 more.
+fn is_birthday(all: &[u32]) -> bool {
+    let pair = |at: usize| i16::try_from(all[at] * 10 + all[at + 1]).unwrap_or_default();
+    let (short, month, day) = (pair(0), pair(2) % 50 % 20, pair(4));
+    let year = match all.len() {
+        9 if short >= 80 => 1800 + short,
+        9 if short > 53 => return false,
+        10 if short < 54 => 2000 + short,
+        _ => 1900 + short,
+    };
+    let narrow = |number: i16| i8::try_from(number).unwrap_or_default();
+    jiff::civil::Date::new(year, narrow(month), narrow(day)).is_ok()
+}
+
+/// SIRET: Luhn over the whole and over the SIREN in it, except for the branches of La Poste, whose digits add up to a multiple of five.
 pub(super) fn siret(text: &str) -> bool {
     let post = text.starts_with("356000000")
         && digits(text).is_some_and(|digits| digits.iter().sum::<u32>().is_multiple_of(5));
-    luhn(text) || post
+    (luhn(text) && text.get(..9).is_some_and(luhn)) || post
 }
 
 /// French VAT number without its prefix: two key characters and a SIREN.
@@ -87,8 +107,11 @@ pub(super) fn tva(text: &str) -> bool {
     const ALPHABET: &str = "0123456789ABCDEFGHJKLMNPQRSTUVWXYZ";
     let Some((key, siren)) = text.split_at_checked(2) else { return false };
     let Some(rest) = modulo(siren, 97) else { return false };
+    if !luhn(siren) && !siren.starts_with("000") {
+        return false; // numbers with 000 are Monaco's, and no SIREN
+    }
     if let Ok(key) = key.parse::<u32>() {
-        return (12 + 3 * rest) % 97 == key && (luhn(siren) || siren.starts_with("000")); // 000: Monaco
+        return (12 + 3 * rest) % 97 == key;
     }
     let place = |c: char| ALPHABET.find(c).and_then(|i| u32::try_from(i).ok());
     let mut key = key.chars();

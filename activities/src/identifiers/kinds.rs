@@ -35,12 +35,12 @@ pub(super) const RULES: [Rule; 28] = [
     rule(Kind::RoCui, "CUI", "2 to 10 digits, the first not 0", cui, checksum::cui, plain),
     rule(Kind::RoTradeRegister, "trade register number", "J, F or C, county/number/year or 13 digits", trade_register, unchecked, plain),
     rule(Kind::ChUid, "UID", "CHE and 9 digits", uid, |s| checksum::uid(&s[3..]), |s| format!("CHE-{}", grouped(&s[3..], &[3, 3, 3], "."))),
-    rule(Kind::ChVat, "MWST/TVA/IVA number", "CHE, 9 digits and MWST, TVA or IVA", swiss_vat, |s| checksum::uid(&s[3..12]),
+    rule(Kind::ChVat, "MWST/TVA/IVA/TPV number", "CHE, 9 digits and MWST, TVA, IVA or TPV", swiss_vat, |s| checksum::uid(&s[3..12]),
          |s| format!("CHE-{} {}", grouped(&s[3..12], &[3, 3, 3], "."), &s[12..])),
     rule(Kind::EeRegistrikood, "registrikood", "8 digits, the first 1, 7, 8 or 9", registrikood, checksum::registrikood, plain),
     rule(Kind::EeKmkr, "KMKR number", "EE and 9 digits", |s| vat_of("EE", s), |s| checksum::kmkr(&s[2..]), plain),
     rule(Kind::DeUstId, "USt-IdNr.", "DE and 9 digits", |s| vat_of("DE", s), |s| checksum::mod_11_10(&s[2..]), plain),
-    rule(Kind::DeRegister, "Handelsregister number", "HRA, HRB, GnR, PR or VR and a number, then the court if known", handelsregister, unchecked, plain),
+    rule(Kind::DeRegister, "Handelsregister number", "HRA, HRB, GnR, PR or VR and a number, perhaps with a letter, then the court if known", handelsregister, unchecked, plain),
     rule(Kind::EuVat, "VAT number", "a country prefix and the form of that country", vat::normalise, vat::checksum, plain),
     rule(Kind::Euid, "EUID", "country, register, a dot and a number", euid, unchecked, plain),
     rule(Kind::PeppolId, "Peppol participant id", "a 4-digit scheme, a colon and a value", peppol, peppol_checksum, plain),
@@ -182,7 +182,7 @@ fn uid(text: &str) -> Option<String> {
 
 fn swiss_vat(text: &str) -> Option<String> {
     let value = compact(text);
-    ["MWST", "TVA", "IVA"].into_iter().find_map(|suffix| Some(uid(value.strip_suffix(suffix)?)? + suffix))
+    ["MWST", "TVA", "IVA", "TPV"].into_iter().find_map(|suffix| Some(uid(value.strip_suffix(suffix)?)? + suffix))
 }
 
 fn registrikood(text: &str) -> Option<String> {
@@ -200,15 +200,31 @@ fn handelsregister(text: &str) -> Option<String> {
         })
         .collect();
     let at = split.iter().position(|word| matches!(*word, "HRA" | "HRB" | "GNR" | "PR" | "VR"))?;
-    let number = split.get(at + 1).filter(|number| is_digits(number) && number.len() <= 7)?;
+    let (number, letters) = numbered(split.get(at + 1)?)?;
+    // Courts that took over registers tell their numbers apart by letters: `HRB 11223 B` is one of Berlin.
+    let own_word = split.get(at + 2).filter(|word| letters.is_empty() && is_qualifier(word));
+    let letters = own_word.copied().unwrap_or(letters);
     let court: Vec<_> = split[..at]
         .iter()
-        .chain(&split[at + 2..])
+        .chain(&split[at + 2 + usize::from(own_word.is_some())..])
         .copied()
         .filter(|word| !matches!(*word, "AMTSGERICHT" | "AG"))
         .collect();
     let kind = if split[at] == "GNR" { "GnR" } else { split[at] };
-    Some(format!("{kind} {number} {}", court.join(" ")).trim().to_owned())
+    Some(format!("{kind} {number}{letters} {}", court.join(" ")).trim().to_owned())
+}
+
+/// The digits of a register number and the letters behind them.
+fn numbered(word: &str) -> Option<(&str, &str)> {
+    let end = word.find(|c: char| !c.is_ascii_digit()).unwrap_or(word.len());
+    let (number, letters) = word.split_at(end);
+    let shaped = (1..=7).contains(&number.len()) && (letters.is_empty() || is_qualifier(letters));
+    shaped.then_some((number, letters))
+}
+
+/// The letters behind a register number. `AG` is the local court.
+fn is_qualifier(word: &str) -> bool {
+    (1..=2).contains(&word.len()) && word.bytes().all(|b| b.is_ascii_uppercase()) && word != "AG"
 }
 
 fn euid(text: &str) -> Option<String> {

@@ -4,6 +4,7 @@
 //! that is well formed but fails its checksum is another matter: registers contain a few of those. So the two are
 //! different errors, and the second one keeps the number, for the caller who wants to ask the register all the same.
 
+pub mod authority;
 mod checksum;
 mod kinds;
 mod vat;

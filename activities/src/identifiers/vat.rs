@@ -1,9 +1,9 @@
-//! VAT numbers of the EU: the form of each member state.
+//! VAT numbers of the EU and of Great Britain: the form of each country.
 
 use super::{Kind, checksum, compact};
 
 /// The national part. `9` is a digit, `A` a letter, `X` either, `B` itself, and the small letters are the classes below.
-const FORMS: [(&str, &[&str]); 28] = [
+const FORMS: [(&str, &[&str]); 29] = [
     ("AT", &["U99999999"]),
     ("BE", &["z999999999"]),
     ("BG", &["999999999", "9999999999"]),
@@ -16,6 +16,7 @@ const FORMS: [(&str, &[&str]); 28] = [
     ("ES", &["X9999999X"]),
     ("FI", &["99999999"]),
     ("FR", &["ff999999999"]),
+    ("GB", &["999999999", "999999999999", "GD999", "HA999"]), // outside VIES since 2021
     ("HR", &["99999999999"]),
     ("HU", &["99999999"]),
     ("IE", &["9s99999w", "9999999w", "9999999wi"]),

@@ -49,6 +49,12 @@ impl Country {
         self.as_str() == "XI" || EU.split(' ').any(|code| code == self.as_str())
     }
 
+    /// The country whose VAT numbers begin with that prefix.
+    #[must_use]
+    pub fn of_vat_prefix(prefix: &str) -> Option<Self> {
+        prefix.parse().ok() // reads `EL` as Greece
+    }
+
     /// The prefix of the country's VAT numbers: the code itself, except `EL` for Greece.
     #[must_use]
     pub fn vat_prefix(&self) -> &str {

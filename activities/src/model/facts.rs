@@ -185,6 +185,9 @@ pub struct Company {
     /// The VAT number was derived from the number in the register. The source does not state it.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub vat_derived: bool,
+    /// Code of the registration authority that issued [`Company::id`], as GLEIF lists them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub registered_at: Option<String>,
 }
 
 /// A postal address.

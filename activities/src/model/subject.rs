@@ -143,6 +143,12 @@ impl Subject {
         self
     }
 
+    /// The prefix of the VAT number that is given: it says whose number it is, whatever the home country.
+    #[must_use]
+    pub fn vat_prefix(&self) -> Option<&str> {
+        self.vat.as_deref()?.get(..2)
+    }
+
     /// The VAT number, and whether it had to be derived from the number in the home register. In several countries one
     /// follows from the other; that a company has the former does not prove that it is registered for VAT.
     #[must_use]

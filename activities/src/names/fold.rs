@@ -42,9 +42,9 @@ pub(super) fn fold(text: &str, umlauts: Umlauts) -> String {
     folded
 }
 
-/// Accents, as they stand alone after the decomposition.
+/// Accents, as they stand alone after the decomposition, and the dot of the Catalan `l·l`.
 fn is_mark(c: char) -> bool {
-    matches!(c, '\u{300}'..='\u{36f}' | '\u{1ab0}'..='\u{1aff}' | '\u{1dc0}'..='\u{1dff}' | '\u{20d0}'..='\u{20ff}' | '\u{fe20}'..='\u{fe2f}')
+    matches!(c, '·' | '\u{300}'..='\u{36f}' | '\u{1ab0}'..='\u{1aff}' | '\u{1dc0}'..='\u{1dff}' | '\u{20d0}'..='\u{20ff}' | '\u{fe20}'..='\u{fe2f}')
 }
 
 /// Latin letters for one that is none, or that does not decompose. Cyrillic as the lists write it (BGN/PCGN).

@@ -85,3 +85,63 @@ fn names_that_are_alike_share_a_key() {
         assert!(Name::read(b).expect(b).keys().any(|key| keys.contains(&key)), "{a} / {b}");
     }
 }
+
+/// Spellings that rigour does not know or puts elsewhere, and why we keep them.
+#[rustfmt::skip] // a table
+const AGAINST_RIGOUR: &[(&str, &str)] = &[
+    ("Co., Limited", "the comma"), ("Company Limited", "the long form of Co. Ltd"), ("Co Ltd", "a form of its own there"),
+    ("Pte Ltd", "a form of its own there"), ("Pvt Ltd", "a form of its own there"), ("Private Limited", "a form of its own there"),
+    ("Ltda", "a form of its own there"), ("Lda", "a form of its own there"), ("gGmbH", "a GmbH for the common good"),
+    ("UG (haftungsbeschränkt)", "the brackets"), ("Unternehmergesellschaft", "unknown there"), ("Sàrl", "the accent"),
+    ("SASU", "a SAS with one partner"), ("SPRL", "the French name of BVBA"),
+    ("Société privée à responsabilité limitée", "the French name of BVBA"), ("S.L.U.", "an S.L. with one partner"),
+    ("Sociedad Limitada", "unknown there"), ("IVS", "an ApS with little capital"), ("s. r. o.", "the spaces"),
+    ("spol. s r.o.", "as Czech registers write it"), ("spol. s r. o.", "as Slovak registers write it"),
+    ("spoločnosť s ručením obmedzeným", "Slovak"), ("Sp. z o. o.", "the spaces"), ("EOOD", "an OOD with one partner"),
+    ("P.L.C.", "the dots"), ("S. A.", "the spaces"), ("Sociedad Anónima", "unknown there"), ("A/S", "the slash"), ("akc. spol.", "short for a.s."),
+    ("Aksjeselskap", "Norwegian"), ("Nyrt", "a Zrt on the stock exchange"), ("K/S", "the slash"), ("GmbH und Co. KG", "und"),
+    ("GmbH Co KG", "without &"), ("C.V.", "the dots"), ("v.o.s.", "Czech for SNC"), ("VOF", "Dutch for SNC"), ("I/S", "Danish for SNC"),
+    ("ИП", "Russian for e.K."), ("eingetragener Verein", "unknown there"), ("VZW", "Dutch for ASBL"), ("o.p.s.", "Czech"),
+    ("z.s.", "Czech"), ("Stichting", "Dutch"), ("Foundation", "English"), ("š.p.", "Slovak"), ("s.p.", "ambiguous"),
+    ("Limitada", "a form of its own there"), ("S.L.", "the dots"), ("TOV", "ТОВ in Latin letters"), ("TOO", "ТОО in Latin letters"),
+    ("ТОО", "unknown there"), ("Corporation", "unknown there"), ("Allmennaksjeselskap", "unknown there"), ("a.d.", "the dots"),
+    // Russian law renamed these forms; rigour takes all of them for AO, and we keep them apart where their names do.
+    ("АО", "JSC"), ("AO", "JSC"), ("Акционерное общество", "JSC"), ("ПАО", "PJSC"), ("PAO", "PJSC"),
+    ("Публичное акционерное общество", "PJSC"), ("ОАО", "OJSC"), ("OAO", "OJSC"), ("ЗАО", "CJSC"), ("ZAO", "CJSC"),
+];
+
+#[test]
+fn legal_forms_agree_with_rigour() {
+    let program = "import sys\nfrom rigour.names.org_types import replace_org_types_compare as c\n\
+        for line in sys.stdin: print(c('acme ' + line.strip().casefold()))";
+    let known = |spelling: &&&str| !AGAINST_RIGOUR.iter().any(|(other, _)| other == *spelling);
+    let rows: Vec<Vec<&str>> =
+        forms::FORMS.iter().map(|form| form.spellings.iter().filter(known).copied().collect()).collect();
+    let lines: Vec<String> = rows.iter().flatten().map(|spelling| (*spelling).to_owned()).collect();
+    let Some(answers) = crate::oracle::ask(program, &lines) else { return };
+    let mut answers = answers.into_iter();
+    let mut wrong = Vec::new();
+    for row in &rows {
+        let theirs: Vec<_> = row.iter().map(|spelling| (*spelling, answers.next().expect("an answer"))).collect();
+        if theirs.iter().any(|(_, answer)| *answer != theirs[0].1) {
+            wrong.push(theirs);
+        }
+    }
+    assert!(wrong.is_empty(), "spellings of one form that rigour tells apart: {wrong:#?}");
+}
+
+/// Letters that we fold in another way than rigour: its apostrophe is another character, and both go from words.
+const OTHER_LETTERS: &[char] = &['ŉ'];
+
+#[test]
+fn latin_letters_agree_with_rigour() {
+    let program = "import sys\nfrom rigour._core import maybe_ascii\n\
+        for line in sys.stdin: print(maybe_ascii(line.rstrip('\\n').casefold()) or '')";
+    let letters: Vec<char> =
+        ('\u{c0}'..='\u{17f}').filter(|c| c.is_alphabetic() && !OTHER_LETTERS.contains(c)).collect();
+    let lines: Vec<String> = letters.iter().map(char::to_string).collect();
+    let Some(answers) = crate::oracle::ask(program, &lines) else { return };
+    let ours = letters.iter().map(|letter| fold::fold(&letter.to_string(), Umlauts::Dropped));
+    let wrong: Vec<_> = letters.iter().zip(ours.zip(answers)).filter(|(_, (ours, theirs))| ours != theirs).collect();
+    assert!(wrong.is_empty(), "{wrong:?}");
+}

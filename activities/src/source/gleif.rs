@@ -8,8 +8,12 @@ use futures::future::BoxFuture;
 use serde_json::Value;
 
 use crate::{
-    identifiers::Kind,
+    identifiers::{
+        Kind,
+        authority::{is_court, without_court},
+    },
     model::{Address, Company, Facts, Parent, Standing, Status, Subject},
+    names::{MATCH, Name},
     parse::json::{self, Node, lacks},
     spec::{
         Answer, Base, Class, Confidence, Countries, Flow, Need, Operation, Probe, Request, Session, Source,
@@ -94,7 +98,7 @@ fn by_lei(lei: &str) -> Request {
 }
 
 fn by_number(subject: &Subject, number: &str) -> Request {
-    let search = request("/lei-records").query("filter[entity.registeredAs]", number).query("page[size]", "2");
+    let search = request("/lei-records").query("filter[entity.registeredAs]", number).query("page[size]", "10");
     match subject.country.as_str() {
         // Their jurisdictions are states and provinces, which the subject does not name.
         "US" | "CA" | "AE" => search,
@@ -108,6 +112,8 @@ fn spellings(subject: &Subject) -> Vec<String> {
     let shown = match subject.country.as_str() {
         "SE" if id.len() == 10 => format!("{}-{}", &id[..6], &id[6..]),
         "FR" => id.clone(),
+        // Its records hold the number without the court.
+        "DE" => return vec![without_court(&id).0],
         _ => Kind::of_register(subject.country)
             .and_then(|kind| kind.read(&id).ok())
             .map_or(id.clone(), |i| i.to_string()),
@@ -126,30 +132,48 @@ async fn find(session: &Session<'_>) -> Result<Answer, CallError<SourceError>> {
         return session.ask(by_lei(lei), |reply| one(&reply.body)).await;
     }
     for number in spellings(subject) {
-        let found = session.ask(by_number(subject, &number), |reply| hits(&reply.body)).await.map(undecided);
+        let found = session.ask(by_number(subject, &number), |reply| hits(&reply.body)).await;
         match found {
             Err(CallError::Upstream(error)) if error.class == Class::NotFound => {}
-            other => return other,
+            other => return other.map(|answer| unambiguous(subject, answer)),
         }
     }
     Err(CallError::Upstream(SourceError::not_found("knows no LEI for this registration number")))
 }
 
-/// A number that several companies have identifies none of them: they are shown as notes, and nothing is learnt.
-fn undecided(answer: Answer) -> Answer {
-    if answer.facts.companies.len() < 2 && answer.status != Status::Partial {
+/// A number of the German register is unique within a court only. With the court, the court decides; without it, several
+/// records are a question to a person.
+fn unambiguous(subject: &Subject, mut answer: Answer) -> Answer {
+    let court = subject.id.as_deref().filter(|_| subject.country.as_str() == "DE").and_then(|id| without_court(id).1);
+    if let Some(court) = court {
+        let of_court = |company: &Company| {
+            let seat = company.address.as_ref().and_then(|address| address.city.as_deref());
+            let at_court = company.registered_at.as_deref().is_some_and(|authority| is_court(authority, &court));
+            at_court
+                || seat.is_some_and(|seat| {
+                    Name::read(seat)
+                        .ok()
+                        .zip(Name::read(&court).ok())
+                        .is_some_and(|(a, b)| a.compare(&b).is_some_and(|likeness| likeness.score >= MATCH))
+                })
+        };
+        let theirs: Vec<_> = answer.facts.companies.iter().filter(|company| of_court(company)).cloned().collect();
+        if theirs.len() == 1 {
+            answer.facts.companies = theirs;
+        }
+    }
+    let count = answer.facts.companies.len();
+    if count < 2 && answer.status != Status::Partial {
         return answer;
     }
+    // They are shown as notes, so nothing is learnt from them.
     let notes = answer.facts.companies.iter().map(|company| {
         let (lei, name) = (company.lei.as_deref().unwrap_or_default(), company.name.as_deref().unwrap_or_default());
         format!("candidate: {lei} {name}")
     });
-    Answer {
-        status: Status::NeedsReview,
-        reason: Some("several companies are registered under this number; give the LEI or the court".to_owned()),
-        facts: Facts { notes: notes.collect(), ..Facts::default() },
-        ..answer
-    }
+    let reason = format!("{count} companies are registered under this number, in different registers; name the court");
+    let facts = Facts { notes: notes.collect(), ..Facts::default() };
+    Answer { status: Status::NeedsReview, reason: Some(reason), facts, ..answer }
 }
 
 fn parent<'a>(
@@ -301,6 +325,7 @@ fn company(record: Node<'_>) -> Result<Company, SourceError> {
             .map(|d| format!("LEI renewal due: {d}"))
             .into_iter()
             .collect(),
+        registered_at: text("registeredAt.id"),
         ..Company::default()
     })
 }
@@ -340,9 +365,10 @@ mod tests {
 
     #[test]
     fn a_number_of_two_companies_is_not_believed() {
-        let two = hits(&wrapped(r#"{"data":[RECORD,RECORD]}"#)).map(undecided).expect("two records");
+        let nowhere = Subject::new("NO".parse().expect("a country"));
+        let two = hits(&wrapped(r#"{"data":[RECORD,RECORD]}"#)).map(|answer| unambiguous(&nowhere, answer)).expect("two records");
         assert_eq!((two.status, two.facts.companies.len(), two.facts.notes.len()), (Status::NeedsReview, 0, 2));
-        let one = hits(&wrapped(r#"{"data":[RECORD]}"#)).map(undecided).expect("a record");
+        let one = hits(&wrapped(r#"{"data":[RECORD]}"#)).map(|answer| unambiguous(&nowhere, answer)).expect("a record");
         assert_eq!((one.status, one.facts.companies.len()), (Status::Complete, 1));
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::{Answer, Fallback, Flow, Rule, Source};
-use crate::model::Subject;
+use crate::model::{Country, Subject};
 
 /// A question that can be put to a source; shows under this name in the Temporal UI.
 #[derive(Debug, Serialize)]
@@ -47,7 +47,7 @@ pub struct Operation {
 pub enum Countries {
     /// All.
     Any,
-    /// Those in the EU's VAT system.
+    /// Those whose VAT number is in the EU's VAT system: the prefix of the number decides if there is one, else the country.
     EuVat,
     /// These, by two-letter code.
     Only(&'static [&'static str]),
@@ -124,7 +124,10 @@ impl Countries {
     pub fn cover(self, subject: &Subject) -> bool {
         match self {
             Self::Any => true,
-            Self::EuVat => subject.country.in_eu_vat(),
+            Self::EuVat => match subject.vat_prefix() {
+                Some(prefix) => Country::of_vat_prefix(prefix).is_some_and(|country| country.in_eu_vat()),
+                None => subject.country.in_eu_vat(),
+            },
             Self::Only(codes) => codes.contains(&subject.country.as_str()),
         }
     }
@@ -151,6 +154,9 @@ impl Operation {
     #[must_use]
     pub fn applies(&self, subject: &Subject) -> Applies {
         if !self.countries.cover(subject) {
+            if let (Countries::EuVat, Some(prefix)) = (self.countries, subject.vat_prefix()) {
+                return Applies::No(format!("VAT numbers with the prefix {prefix} are outside the EU's system"));
+            }
             return Applies::No(format!("does not cover {}", subject.country));
         }
         if self.needs.is_empty() || self.needs.iter().any(|need| need.met_by(subject)) {

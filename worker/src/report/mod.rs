@@ -212,7 +212,7 @@ mod tests {
 
     #[test]
     fn a_deferred_question_makes_the_report_partial() {
-        let unnamed = plan(Subject { name: None, ..planned().subject }, operations());
+        let unnamed = plan(Subject { name: None, persons: Vec::new(), ..planned().subject }, operations());
         let answers =
             unnamed.questions.iter().map(|asked| Finding::new(&asked.source, &asked.operation, Status::Complete));
         let findings = answers.collect();

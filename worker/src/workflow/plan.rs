@@ -4,10 +4,15 @@
 //! first asks what applies to the subject as given, each further one what applies to it as the sources describe it. Watch
 //! lists come last, when no other question is left, because they are asked about everybody whom the other sources name.
 
+use std::collections::BTreeSet;
+
 use osint_activities::{
     catalog::{operation, operations},
-    identifiers::{IdentifierError, Kind},
-    model::{Address, Company, Country, Finding, Status, Subject, SubjectError},
+    identifiers::{
+        IdentifierError, Kind,
+        authority::{home_number, without_court},
+    },
+    model::{Address, Company, Country, Facts, Finding, Status, Subject, SubjectError},
     spec::{Applies, Countries, Entry, Need},
 };
 
@@ -16,13 +21,15 @@ use crate::report::{Deferred, Plan, Question, warnings};
 
 /// Checks the subject and brings it into the form in which sources are asked about it. A number that cannot be right is
 /// refused, because a source would answer "not found" and the report would be wrong. With `as_written`, wrong check digits
-/// are only a [warning](warnings), provided that the register that issues such numbers is asked.
+/// are only a [warning](warnings), provided that the register that issues such numbers is asked. For VAT numbers they are
+/// always a warning then: member states have issued numbers that fail the published check.
 ///
 /// # Errors
 /// If the subject is empty, or one of its numbers is malformed or fails its checksum.
 pub fn admit(subject: Subject) -> Result<Subject, SubjectError> {
     let (subject, doubts) = subject.normalised()?;
-    let refused = doubts.into_iter().find(|doubt| !(subject.as_written && is_settled_by_a_register(&subject, doubt)));
+    let insisted = |doubt: &IdentifierError| subject.as_written || needed(&subject, doubt) == Some(Need::Vat);
+    let refused = doubts.into_iter().find(|doubt| !(insisted(doubt) && is_settled_by_a_register(&subject, doubt)));
     match refused {
         Some(doubt) => Err(doubt.into()),
         None => Ok(subject),
@@ -31,17 +38,25 @@ pub fn admit(subject: Subject) -> Result<Subject, SubjectError> {
 
 /// True if the investigation asks the register that issues such numbers.
 fn is_settled_by_a_register(subject: &Subject, doubt: &IdentifierError) -> bool {
-    let IdentifierError::Checksum { identifier, .. } = doubt else { return false };
-    let kind = identifier.kind();
-    let need = match kind {
-        Kind::Lei => return true, // GLEIF is asked about companies of any country
-        _ if Kind::of_register(subject.country) == Some(kind) => Need::Id,
-        _ => Need::Vat,
+    let need = match needed(subject, doubt) {
+        Some(Need::Lei) => return true, // GLEIF is asked about companies of any country
+        Some(need) => need,
+        None => return false,
     };
     // A source that can also be asked by name collects other registers' data; it issues no numbers.
     operations().iter().map(|entry| entry.operation).any(|operation| {
         let numbered = operation.needs.contains(&need) && !operation.needs.contains(&Need::Name);
         operation.countries != Countries::Any && operation.countries.cover(subject) && numbered
+    })
+}
+
+/// What a question starts from that can settle a doubt about a number.
+fn needed(subject: &Subject, doubt: &IdentifierError) -> Option<Need> {
+    let IdentifierError::Checksum { identifier, .. } = doubt else { return None };
+    Some(match identifier.kind() {
+        Kind::Lei => Need::Lei,
+        kind if Kind::of_register(subject.country) == Some(kind) => Need::Id,
+        _ => Need::Vat,
     })
 }
 
@@ -126,7 +141,8 @@ fn learn(mut subject: Subject, findings: &[Finding]) -> Subject {
         subject.persons = representatives(&registers, &given);
     }
     let records = registers.into_iter().chain(others).filter_map(|finding| finding.data.as_ref());
-    for company in records.flat_map(|facts| &facts.companies).filter(|company| is_of_subject(company, &given)) {
+    for company in records.flat_map(|facts| believed(facts, &given)) {
+        subject.id = subject.id.or_else(|| home_number_of(company, &given));
         subject.name = subject.name.or_else(|| company.name.clone());
         subject.lei = subject.lei.or_else(|| company.lei.clone());
         subject.vat = subject.vat.or_else(|| company.vat.clone());
@@ -151,12 +167,44 @@ fn representatives(registers: &[&Finding], subject: &Subject) -> Vec<String> {
     persons.filter_map(|officer| officer.name.clone()).collect()
 }
 
+/// The records of an answer that are the subject's. A register number is not unique everywhere: if an answer gives it to
+/// several companies, none of them is believed, unless an LEI or a VAT number tells which one it is.
+fn believed<'a>(facts: &'a Facts, subject: &Subject) -> Vec<&'a Company> {
+    let ours: Vec<_> = facts.companies.iter().filter(|company| is_of_subject(company, subject)).collect();
+    let (certain, by_number): (Vec<_>, Vec<_>) = ours.into_iter().partition(|company| has_unique_key(company, subject));
+    let leis: BTreeSet<_> = by_number.iter().filter_map(|company| company.lei.as_deref()).collect();
+    match certain.is_empty() {
+        false => certain,
+        true if leis.len() > 1 => Vec::new(),
+        true => by_number,
+    }
+}
+
+/// The number in the home register, from a record that the subject's LEI identifies.
+fn home_number_of(company: &Company, subject: &Subject) -> Option<String> {
+    let same_country = company.country.as_deref() == Some(subject.country.as_str());
+    let number = company.id.as_deref().filter(|_| same_country && has_unique_key(company, subject))?;
+    home_number(subject.country, company.registered_at.as_deref(), number).map(|number| number.as_str().to_owned())
+}
+
+/// True if the record carries the subject's LEI or VAT number, which no other company has.
+fn has_unique_key(company: &Company, subject: &Subject) -> bool {
+    let same = |ours: &Option<String>, theirs: &Option<String>| ours.is_some() && ours == theirs;
+    same(&subject.lei, &company.lei) || same(&subject.vat, &company.vat)
+}
+
 /// True if the record carries a number of the subject.
 pub(super) fn is_of_subject(company: &Company, subject: &Subject) -> bool {
-    let same = |ours: &Option<String>, theirs: &Option<String>| ours.is_some() && ours == theirs;
     let country = company.country.as_deref().is_none_or(|country| country == subject.country.as_str());
-    let id = company.id.as_deref().map(|id| number(subject.country, id));
-    same(&subject.lei, &company.lei) || same(&subject.vat, &company.vat) || (country && same(&subject.id, &id))
+    let theirs = company.id.as_deref().map(|id| number(subject.country, id));
+    let same_number = match (subject.id.as_deref(), theirs.as_deref()) {
+        (Some(ours), Some(theirs)) if subject.country.as_str() == "DE" => {
+            let ((ours, court), (theirs, other)) = (without_court(ours), without_court(theirs));
+            ours == theirs && court.zip(other).is_none_or(|(court, other)| court == other)
+        }
+        (ours, theirs) => ours.is_some() && ours == theirs,
+    };
+    has_unique_key(company, subject) || (country && same_number)
 }
 
 /// A register number in the subject's form. Sources may write it with spaces or a prefix.
@@ -174,7 +222,7 @@ fn on_one_line(address: &Address) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use osint_activities::model::{Facts, Officer};
+    use osint_activities::model::Officer;
 
     use super::*;
 
@@ -215,7 +263,11 @@ mod tests {
         let with = |country: &str, id: &str, lei: &str, vat: &str| {
             let known = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
             let given = Subject { id: known(id), lei: known(lei), vat: known(vat), ..subject(country) };
-            assert!(admit(given.clone()).is_err(), "{given:?} is not what the user insisted on");
+            if vat.is_empty() {
+                assert!(admit(given.clone()).is_err(), "{given:?} is not what the user insisted on");
+            } else if country != "NO" {
+                assert!(admit(given.clone()).is_ok(), "{given:?}: the member state decides");
+            }
             admit(Subject { as_written: true, ..given })
         };
         let settled = [
@@ -306,6 +358,66 @@ mod tests {
         let last = plan_further(&first, &[record("no_brreg.entity", equinor("EQUINOR ASA"))], operations());
         assert!(last.questions.iter().any(screens) && last.questions.iter().any(|question| !screens(question)));
         assert_eq!(last.more_rounds, 0);
+    }
+
+    #[test]
+    fn an_lei_leads_to_the_home_register() {
+        let lei = || Some("OW6OFBNCKXC4US5C7523".to_owned());
+        let first = plan_first(Subject { lei: lei(), ..subject("NO") }, operations());
+        assert!(!names(&first.questions).contains(&"no_brreg.entity"));
+        let company = |authority: &str| Company {
+            id: Some("923 609 016".into()),
+            lei: lei(),
+            registered_at: Some(authority.into()),
+            ..equinor("EQUINOR ASA")
+        };
+        let second = plan_further(&first, &[record("gleif.record", company("RA000472"))], operations());
+        assert_eq!(second.subject.id.as_deref(), Some("923609016"));
+        assert!(names(&second.questions).contains(&"no_brreg.entity"));
+        let elsewhere = plan_further(&first, &[record("gleif.record", company("RA000463"))], operations());
+        assert_eq!(elsewhere.subject.id, None, "the register of another country");
+    }
+
+    #[test]
+    fn a_number_that_two_companies_have_teaches_nothing() {
+        let german = |id: &str| Subject { id: Some(id.into()), ..subject("DE") };
+        let company = |name: &str, lei: &str| Company {
+            name: Some(name.into()),
+            id: Some("HRB 4711".into()),
+            lei: Some(lei.into()),
+            country: Some("DE".into()),
+            ..Company::default()
+        };
+        let two = vec![company("One GmbH", "HWUPKR0MPOU8FGXBT394"), company("Two GmbH", "213800LH1BZH3DI6G760")];
+        let first = plan_first(german("HRB 4711"), operations());
+        let finding = |companies: Vec<Company>| {
+            let data = Some(Facts { companies, ..Facts::default() });
+            [Finding { data, ..Finding::new("gleif", "gleif.record", Status::NeedsReview) }]
+        };
+        let learnt = |companies: Vec<Company>| plan_further(&first, &finding(companies), operations()).subject;
+        assert_eq!((learnt(two.clone()).name, learnt(two.clone()).lei), (None, None));
+        assert_eq!(learnt(two[..1].to_vec()).name.as_deref(), Some("One GmbH"));
+        let with_court = plan_first(german("HRB 4711 MÜNCHEN"), operations());
+        let found = plan_further(&with_court, &finding(two[1..].to_vec()), operations());
+        assert_eq!(found.subject.name.as_deref(), Some("Two GmbH"));
+    }
+
+    #[test]
+    fn the_prefix_of_a_vat_number_decides_whether_vies_is_asked() {
+        let asked = |country: &str, vat: &str| {
+            let subject = admit(Subject { vat: Some(vat.into()), ..subject(country) }).expect(vat);
+            let plan = plan(subject, operations());
+            let check = |name: &str| name == "vies.check";
+            let why = plan.not_applicable.iter().find(|finding| check(&finding.operation));
+            (names(&plan.questions).into_iter().any(check), why.and_then(|finding| finding.reason.clone()))
+        };
+        for (country, vat) in
+            [("MC", "FR40000066034"), ("GB", "XI288305674"), ("NO", "DE811569869"), ("DE", "DE811569869")]
+        {
+            assert!(asked(country, vat).0, "{country} {vat}");
+        }
+        let (vies, why) = asked("GB", "GB288305674");
+        assert!(!vies && why.is_some_and(|why| why.contains("prefix GB")));
     }
 
     #[test]

@@ -52,7 +52,8 @@ impl BreakerFilter {
     pub fn of(plan: &Plan) -> Self {
         let names = plan.questions.iter().map(|question| question.breaker.clone()).collect();
         let country = plan.subject.country;
-        let parts = [country.as_str(), country.vat_prefix()].map(str::to_owned).into();
+        let parts = [country.as_str(), country.vat_prefix()].into_iter().chain(plan.subject.vat_prefix());
+        let parts = parts.map(str::to_owned).collect();
         Self { names, parts }
     }
 
