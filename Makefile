@@ -87,9 +87,14 @@ upstreams: cargo-there ## write docs/upstreams.md from the catalog
 	$(CARGO) run $(LOCKED) --quiet --bin osint -- sources --markdown >docs/upstreams.md.new
 	mv docs/upstreams.md.new docs/upstreams.md
 
+.PHONY: pictures
+pictures: cargo-there ## take the pictures of the dashboard in docs/
+	@export TEMPORAL_BIN="$$(scripts/tools temporal)" CHROMIUM="$$(scripts/tools chromium-headless-shell)" DASHBOARD_PICTURES="$$PWD/docs/pictures" && \
+		mkdir -p docs/pictures && exec $(CARGO) test $(LOCKED) -p osint-tests --test dashboard readable
+
 .PHONY: tools
 tools: ## fetch the programs that the tests need into .tools/
-	@scripts/tools temporal redis-server promtool cargo-deny
+	@scripts/tools temporal redis-server promtool cargo-deny chromium-headless-shell
 
 .PHONY: clean-tools
 clean-tools: ## remove .tools/

@@ -7,7 +7,7 @@
 
 use std::time::Duration;
 
-use circuit_registry::{Classify, Verdict};
+use circuit_registry::{Classify, Failure, FailureKind, Verdict};
 use serde::{Deserialize, Serialize};
 
 /// What one answer of an upstream turned out to be.
@@ -45,7 +45,7 @@ impl Class {
     }
 }
 
-/// Whose trouble it is, where an upstream is more than one thing.
+/// Whose failure it is, where an upstream is more than one thing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scope {
@@ -71,7 +71,7 @@ pub struct SourceError {
     pub reason: String,
     /// How long the upstream asked to be left alone.
     pub retry_after: Option<Duration>,
-    /// Whose trouble it is.
+    /// Whose failure it is.
     pub scope: Scope,
     /// True if nothing can have been charged: the request never reached the upstream, or is free.
     pub uncharged: bool,
@@ -120,7 +120,7 @@ impl SourceError {
         self
     }
 
-    /// The same, as the trouble of somebody else.
+    /// The same, in another scope.
     #[must_use]
     pub const fn of(mut self, scope: Scope) -> Self {
         self.scope = scope;
@@ -147,7 +147,7 @@ impl SourceError {
         self
     }
 
-    /// What the breaker of the part behind the upstream makes of it. SourceError of the way to the part says nothing about
+    /// The verdict for the breaker of the part behind the upstream. A failure on the way to the part says nothing about
     /// the part.
     #[must_use]
     pub const fn verdict_on_part(&self) -> Verdict {
@@ -162,13 +162,23 @@ impl Classify for SourceError {
     fn verdict(&self) -> Verdict {
         match self.scope {
             Scope::Service | Scope::Account => self.verdict,
-            Scope::Part => Verdict::Success, // it relayed somebody else's trouble, which takes being alive
+            Scope::Part => Verdict::Success, // it relayed the failure of another, so it is alive
             Scope::Subject => Verdict::Neutral,
         }
     }
 
     fn retry_after(&self) -> Option<Duration> {
         self.retry_after
+    }
+
+    fn failure(&self) -> Failure {
+        let kind = match self.class {
+            Class::Throttled => FailureKind::Throttled,
+            Class::Timeout => FailureKind::Timeout,
+            Class::BadShape => FailureKind::Answer,
+            _ => FailureKind::Other,
+        };
+        Failure::new(kind).saying(&self.reason)
     }
 }
 
@@ -196,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn trouble_counts_where_it_belongs() {
+    fn errors_count_where_they_belong() {
         let outage = SourceError::unavailable("x");
         let cases = [
             (Scope::Service, Verdict::Failure, Verdict::Neutral),

@@ -34,7 +34,7 @@ pub enum Refusal {
     /// Written so that a reader takes it for another one: numbers in odd bases, backslashes, control characters.
     #[error("is written in a misleading way")]
     Disguise,
-    /// This machine, its network, or nobody at all.
+    /// This machine, its network, or no machine.
     #[error("does not lead to the public internet")]
     Private,
 }
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn the_ends_of_every_reserved_network_are_inside_and_their_neighbours_are_not_one() {
+    fn reserved_networks_are_inside_from_first_to_last_address() {
         for (net, bits) in RESERVED {
             let last = net.to_bits() | u32::MAX.checked_shr(*bits).unwrap_or(0);
             assert!(!is_public((*net).into()) && !is_public(Ipv4Addr::from_bits(last).into()), "{net}/{bits}");

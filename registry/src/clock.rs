@@ -6,6 +6,8 @@
 
 use std::{
     fmt,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
     time::{Duration, SystemTime},
 };
 
@@ -102,7 +104,13 @@ impl Clock {
 
     #[inline]
     pub(crate) fn now(self) -> Tick {
-        Tick::at(Instant::now().into_std().saturating_duration_since(self.epoch))
+        self.tick(Instant::now())
+    }
+
+    /// The point in time that `instant` is.
+    #[inline]
+    pub(crate) fn tick(self, instant: Instant) -> Tick {
+        Tick::at(instant.into_std().saturating_duration_since(self.epoch))
     }
 }
 
@@ -126,6 +134,33 @@ impl WallClock for SystemWallClock {
 impl fmt::Debug for SystemWallClock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("SystemWallClock")
+    }
+}
+
+/// Turns points in time into wall time.
+#[derive(Clone)]
+pub(crate) struct WallTime {
+    clock: Clock,
+    wall: Arc<dyn WallClock>,
+}
+
+impl WallTime {
+    pub(crate) fn new(clock: Clock, wall: Arc<dyn WallClock>) -> Self {
+        Self { clock, wall }
+    }
+
+    /// The wall time of `tick`, which is not later than now. 1970 if the wall clock panics. Not for a call to ask: a wall clock
+    /// may block.
+    pub(crate) fn at(&self, tick: Tick) -> SystemTime {
+        let age = self.clock.now().since(tick);
+        let now = catch_unwind(AssertUnwindSafe(|| self.wall.now())).ok();
+        now.and_then(|now| now.checked_sub(age)).unwrap_or(SystemTime::UNIX_EPOCH)
+    }
+}
+
+impl fmt::Debug for WallTime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("WallTime")
     }
 }
 

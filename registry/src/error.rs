@@ -2,7 +2,10 @@
 
 use std::{convert::Infallible, error::Error, fmt, io, time::Duration};
 
-use crate::outcome::{ServiceName, Verdict};
+use crate::{
+    failure::{Failure, FailureKind, Judgement},
+    outcome::{ServiceName, Verdict},
+};
 
 /// Why a breaker rejects a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -20,6 +23,8 @@ pub enum RejectReason {
     RateLimited,
     /// A retry (attempt > 1) found the retry budget empty.
     BudgetExhausted,
+    /// The caller's [deadline](crate::CallContext::deadline) had passed before the call could start.
+    NoTimeLeft,
 }
 
 impl RejectReason {
@@ -32,6 +37,7 @@ impl RejectReason {
             Self::BulkheadFull => "bulkhead_full",
             Self::RateLimited => "rate_limited",
             Self::BudgetExhausted => "budget_exhausted",
+            Self::NoTimeLeft => "no_time_left",
         }
     }
 }
@@ -74,6 +80,7 @@ impl fmt::Display for Rejection {
             },
             RejectReason::RateLimited => write!(f, "Rate limit reached for '{service}'"),
             RejectReason::BudgetExhausted => write!(f, "Retry budget exhausted for '{service}'"),
+            RejectReason::NoTimeLeft => write!(f, "No time left for '{service}' — not started"),
         }
     }
 }
@@ -86,7 +93,8 @@ pub enum CallError<E> {
     /// It never started.
     #[error(transparent)]
     Rejected(#[from] Rejection),
-    /// It was given up after `after`; the breaker counted a failure.
+    /// It was given up after `after`. The breaker counted a failure, unless the caller's own deadline cut the call short:
+    /// before the policy's `timeout`, without one before its `slow_call`, and without that within ten seconds.
     #[error("Call to '{service}' timed out after {after:?}")]
     TimedOut {
         /// The service that did not answer.
@@ -135,6 +143,19 @@ pub trait Classify {
     fn retry_after(&self) -> Option<Duration> {
         None
     }
+
+    /// For a [`Verdict::Failure`]: what happened, in a few words without secrets. It is shown as the last failure of the
+    /// breaker. The default says that the kind is unknown, because the text of an error may hold anything.
+    fn failure(&self) -> Failure {
+        Failure::new(FailureKind::Other)
+    }
+
+    /// All of these at once.
+    fn judgement(&self) -> Judgement {
+        let verdict = self.verdict();
+        let failure = (verdict == Verdict::Failure).then(|| self.failure());
+        Judgement { verdict, retry_after: self.retry_after(), failure }
+    }
 }
 
 impl Classify for Infallible {
@@ -151,11 +172,26 @@ impl Classify for io::Error {
             _ => Verdict::Failure,
         }
     }
+
+    fn failure(&self) -> Failure {
+        let kind = match self.kind() {
+            io::ErrorKind::TimedOut => FailureKind::Timeout,
+            io::ErrorKind::UnexpectedEof | io::ErrorKind::InvalidData => FailureKind::Answer,
+            io::ErrorKind::Other => return Failure::new(FailureKind::Other),
+            _ => FailureKind::Connection,
+        };
+        // The words of the kind, and not of the error, which may name files and hosts.
+        Failure::new(kind).saying(&self.kind().to_string())
+    }
 }
 
 impl Classify for tokio::time::error::Elapsed {
     fn verdict(&self) -> Verdict {
         Verdict::Failure
+    }
+
+    fn failure(&self) -> Failure {
+        Failure::new(FailureKind::Timeout)
     }
 }
 

@@ -1,26 +1,25 @@
 //! The registry: a set of named breakers, and how it is put together.
 
 use std::{
-    collections::BTreeMap,
     fmt,
     hash::{BuildHasher, RandomState},
     ops::Deref,
     sync::{
-        Arc, OnceLock,
+        Arc, Mutex, OnceLock, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
-    time::Duration,
+    time::{Duration, SystemTime},
 };
 
 use crate::{
     breaker::{Breaker, call::Call, inner::BreakerInner, shared::Shared, store_port::StorePort, table::BreakerTable},
-    clock::{Clock, SystemWallClock, WallClock},
+    clock::{Clock, SystemWallClock, WallClock, WallTime},
     error::{CallError, Classify},
     event::{Announcer, EventKind, LogObserver, Observer},
-    fleet::{store_handle::StoreHandle, store_sync::StoreSync},
+    fleet::store_sync::StoreSync,
     outcome::ServiceName,
-    policy::{ConfigDiff, Policy, config::BreakersConfig},
-    store::Store,
+    policy::{ConfigDiff, config::BreakersConfig},
+    store::{Store, handle::StoreHandle},
     view::BreakerView,
 };
 
@@ -53,8 +52,11 @@ struct Extras {
     store: Option<Arc<StoreHandle>>,
     /// Reloads of the configuration: applied, and refused.
     reloads: [AtomicU64; 2],
+    /// Whether the last reload was applied, and when it was, by the wall clock.
+    last_reload: Mutex<Option<(bool, SystemTime)>>,
+    wall: Arc<dyn WallClock>,
     #[cfg(feature = "temporal-plugin")]
-    keeping: crate::temporal::plugin::Keeping,
+    shared_task: crate::fleet::shared_task::SharedTask,
 }
 
 /// A breaker found by name: borrowed where it is configured, so that the look-up touches no reference count.
@@ -128,7 +130,7 @@ impl CircuitRegistry {
     /// changes. A service that is no longer configured goes by the defaults.
     pub fn apply(&self, config: BreakersConfig) -> ConfigDiff {
         let diff = self.table.apply(config);
-        self.extras.reloads[0].fetch_add(1, Ordering::Relaxed);
+        self.count_reload(true);
         diff
     }
 
@@ -159,7 +161,7 @@ impl CircuitRegistry {
 
     /// Reports a configuration that could not be loaded: an event, a log line and a count.
     pub fn reload_failed(&self, error: &crate::policy::config::ConfigError) {
-        self.extras.reloads[1].fetch_add(1, Ordering::Relaxed);
+        self.count_reload(false);
         let shared = self.table.shared();
         let kind = EventKind::ReloadFailed { error: error.to_string() };
         shared.announcer.announce(&ServiceName::from(""), shared.clock.now(), kind);
@@ -170,6 +172,18 @@ impl CircuitRegistry {
     pub fn reloads(&self) -> (u64, u64) {
         let [applied, refused] = &self.extras.reloads;
         (applied.load(Ordering::Relaxed), refused.load(Ordering::Relaxed))
+    }
+
+    /// Whether the last reload was applied, and when it was, by the wall clock; `None` before the first.
+    #[must_use]
+    pub fn last_reload(&self) -> Option<(bool, SystemTime)> {
+        *self.extras.last_reload.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn count_reload(&self, applied: bool) {
+        self.extras.reloads[usize::from(!applied)].fetch_add(1, Ordering::Relaxed);
+        let now = self.extras.wall.now();
+        *self.extras.last_reload.lock().unwrap_or_else(PoisonError::into_inner) = Some((applied, now));
     }
 
     /// Events that observers missed because they were too slow.
@@ -187,12 +201,9 @@ impl CircuitRegistry {
     ///
     /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let registry = CircuitRegistry::builder().store(store::open("memory")?).build();
-    /// let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
-    /// let sync = registry.restore().await;
-    /// let kept = tokio::spawn(sync.run(async { drop(stopped.await) }));
+    /// let sync_task = registry.restore().await.spawn();
     /// // … calls …
-    /// stop.send(()).unwrap();
-    /// kept.await?; // what was left to store is stored
+    /// sync_task.end().await; // everything is stored
     /// # Ok(()) }
     /// ```
     pub async fn restore(&self) -> StoreSync {
@@ -206,7 +217,7 @@ impl CircuitRegistry {
     }
 
     #[cfg(feature = "temporal")]
-    pub(crate) fn policy_of(&self, service: &str) -> Arc<Policy> {
+    pub(crate) fn policy_of(&self, service: &str) -> Arc<crate::policy::Policy> {
         self.table.policy_of(service)
     }
 
@@ -224,12 +235,12 @@ impl CircuitRegistry {
 
     /// The sync task that the workers of this registry share.
     #[cfg(feature = "temporal-plugin")]
-    pub(crate) fn keeping(&self) -> &crate::temporal::plugin::Keeping {
-        &self.extras.keeping
+    pub(crate) fn shared_task(&self) -> &crate::fleet::shared_task::SharedTask {
+        &self.extras.shared_task
     }
 
     #[cfg(feature = "prometheus")]
-    pub(crate) fn breakers(&self) -> BTreeMap<ServiceName, Arc<BreakerInner>> {
+    pub(crate) fn breakers(&self) -> std::collections::BTreeMap<ServiceName, Arc<BreakerInner>> {
         self.table.breakers()
     }
 }
@@ -339,11 +350,13 @@ impl RegistryBuilder {
         let seed = self.seed.unwrap_or_else(|| RandomState::new().hash_one(Duration::ZERO));
         let process = self.process.unwrap_or_else(|| format!("{:016x}", RandomState::new().hash_one(seed)));
         let clock = Clock::start();
-        let wall = self.wall.clone();
+        let (wall, reload_wall) = (self.wall.clone(), self.wall.clone());
+        let wall_time = WallTime::new(clock, self.wall);
         let store = self.store.map(|store| Arc::new(StoreHandle::new(store, clock, wall, process)));
         let shared = Shared {
             clock,
-            announcer: Announcer::start(self.observers, clock, self.wall),
+            announcer: Announcer::start(self.observers, wall_time.clone()),
+            wall: wall_time,
             measured: self.measured,
             seed,
             store: store.clone().map(|store| store as Arc<dyn StorePort>),
@@ -351,8 +364,10 @@ impl RegistryBuilder {
         let extras = Extras {
             store,
             reloads: Default::default(),
+            last_reload: Mutex::default(),
+            wall: reload_wall,
             #[cfg(feature = "temporal-plugin")]
-            keeping: Default::default(),
+            shared_task: Default::default(),
         };
         CircuitRegistry { table: Arc::new(BreakerTable::new(Arc::new(shared), self.config)), extras: Arc::new(extras) }
     }

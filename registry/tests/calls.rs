@@ -57,10 +57,13 @@ async fn the_surrounding_deadline_caps_the_timeout() {
 #[tokio::test(start_paused = true)]
 async fn a_call_given_up_is_neutral_until_it_has_outlived_its_time() {
     let deadline = CallContext::attempt(1).with_deadline(Instant::now());
-    for (keys, context) in
-        [("timeout: 18s", CallContext::attempt(1)), ("timeout: 60s", deadline.clone()), ("", deadline)]
-    {
-        for (dropped_after, neutral, failure) in [(17, 1, 0), (18, 0, 1)] {
+    for (keys, context, fails) in [
+        ("timeout: 18s", CallContext::attempt(1), true),
+        ("timeout: 60s", deadline.clone(), false), // the caller's own hurry
+        ("", deadline, true),
+    ] {
+        for (dropped_after, over) in [(17, false), (18, true)] {
+            let (neutral, failure) = if over && fails { (0, 1) } else { (1, 0) };
             let registry = registry(&format!("services: {{ s: {{ {keys} }} }}"));
             let mut context = context.clone();
             context.deadline = context.deadline.map(|_| Instant::now() + Duration::from_secs(19));
@@ -71,6 +74,7 @@ async fn a_call_given_up_is_neutral_until_it_has_outlived_its_time() {
             drop(call); // and its alarm was never polled
             let calls = registry.breaker("s").view().calls;
             assert_eq!((calls.neutral, calls.failure), (neutral, failure), "{keys}, after {dropped_after} s");
+            assert_eq!(calls.cut_short, u64::from(over && !fails), "{keys}, after {dropped_after} s");
         }
     }
 }

@@ -5,6 +5,7 @@
 use std::{
     io::Write,
     process::{Command, Stdio},
+    time::Duration,
 };
 
 use circuit_registry::{BreakersConfig, CircuitRegistry, Override, Verdict, prometheus::register};
@@ -28,8 +29,19 @@ fn text() -> String {
     for name in ["everything", "made on use"] {
         registry.breaker(name).try_acquire().expect("admitted").settle(Verdict::Failure);
     }
-    registry.breaker("made on use").force_open(Override::new("alice", "why"));
+    registry.breaker("made on use").force_open(Override::new("alice", "why").lasting(Duration::from_secs(3600)));
+    registry.apply(registry.config());
     TextEncoder::new().encode_to_string(&metrics.gather()).expect("text")
+}
+
+#[test]
+fn an_override_shows_as_a_mode_and_not_as_a_probe() {
+    let text = text();
+    let has = |line: &str| assert!(text.lines().any(|found| found == line), "{line} is missing: {text}");
+    has("circuit_breaker_mode{mode=\"force_open\",service=\"made on use\"} 1");
+    has("circuit_breaker_mode{mode=\"enforce\",service=\"made on use\"} 0");
+    has("circuit_breaker_seconds_until_probe{service=\"made on use\"} 0");
+    has("circuit_breaker_config_last_reload_success 1");
 }
 
 #[test]

@@ -9,7 +9,7 @@ use circuit_registry::{
 };
 use tokio::time::{advance, sleep};
 
-/// Enough for every keeper to hear what was published.
+/// Enough for every sync_task to hear what was published.
 const MOMENT: Duration = Duration::from_millis(50);
 
 const SHARED: &str = "fleet: share\ndefaults: { fail_max: 3, reset_timeout: 60s }\nservices: { s: {} }";
@@ -17,8 +17,8 @@ const SHARED: &str = "fleet: share\ndefaults: { fail_max: 3, reset_timeout: 60s 
 async fn process(store: &MemoryStore, name: &str, yaml: &str) -> CircuitRegistry {
     let config = BreakersConfig::from_yaml(yaml).expect("valid configuration");
     let registry = CircuitRegistry::builder().config(config).store(store.clone()).process(name).build();
-    let keeper = registry.restore().await;
-    tokio::spawn(keeper.run(std::future::pending()));
+    let sync_task = registry.restore().await;
+    tokio::spawn(sync_task.run(std::future::pending()));
     sleep(MOMENT).await;
     registry
 }
@@ -50,7 +50,7 @@ fn states<const N: usize>(breakers: &[Breaker; N]) -> [State; N] {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_opening_is_everyones_with_the_same_deadline() {
+async fn every_process_opens_with_the_same_deadline() {
     let fleet = fleet::<3>(&MemoryStore::new(), SHARED).await;
     fail(&fleet[0], 3).await;
     advance(Duration::from_secs(50)).await;
@@ -58,13 +58,13 @@ async fn an_opening_is_everyones_with_the_same_deadline() {
     assert_eq!(states(&fleet), [State::Open; 3]);
     for breaker in &fleet {
         let left = breaker.view().retry_in.expect("open");
-        assert!(left <= Duration::from_secs(10), "a process that hears late does not restart the cool-down: {left:?}");
+        assert!(left <= Duration::from_secs(10), "a late message does not restart the cool-down: {left:?}");
         assert_eq!(breaker.view().openings, 1);
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_fleet_spends_fail_max_together() {
+async fn the_fleet_counts_to_fail_max_together() {
     let fleet = fleet::<3>(&MemoryStore::new(), SHARED).await;
     for breaker in &fleet {
         fail(breaker, 1).await;
@@ -87,7 +87,7 @@ async fn a_success_anywhere_ends_the_row() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_process_probes_and_its_success_closes_all() {
+async fn exactly_one_process_probes_and_its_success_closes_everyone() {
     let fleet = fleet::<3>(&MemoryStore::new(), SHARED).await;
     fail(&fleet[0], 3).await;
     sleep(Duration::from_secs(61)).await;
@@ -107,7 +107,7 @@ async fn one_process_probes_and_its_success_closes_all() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_store_whose_clock_is_set_back_keeps_nobody_from_probing() {
+async fn a_store_clock_that_is_set_back_does_not_block_probes() {
     for before_it_is_due in [true, false] {
         let store = MemoryStore::new();
         let fleet = fleet::<3>(&store, SHARED).await;
@@ -115,7 +115,7 @@ async fn a_store_whose_clock_is_set_back_keeps_nobody_from_probing() {
         sleep(Duration::from_secs(if before_it_is_due { 30 } else { 61 })).await;
         store.set_clock_back(Duration::from_secs(86_400));
         sleep(Duration::from_secs(if before_it_is_due { 31 } else { 0 })).await;
-        let probe = fleet[1].acquire().await.expect("it is due by a clock that cannot be set");
+        let probe = fleet[1].acquire().await.expect("it is due by our own clock, which cannot be set");
         assert!(probe.is_probe());
         sleep(MOMENT).await;
         assert!(ok(&fleet[0]).await.is_err() && ok(&fleet[2]).await.is_err(), "and one probe is enough");
@@ -146,20 +146,20 @@ async fn a_failed_probe_opens_everyone_for_the_grown_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn another_process_probes_after_a_lost_lease() {
+async fn after_a_lease_ends_another_process_probes() {
     let yaml = "fleet: { share: { lease: 5s } }\nservices: { s: { fail_max: 1, reset_timeout: 60s } }";
     let store = MemoryStore::new();
     let survivors = fleet::<2>(&store, yaml).await;
     let config = BreakersConfig::from_yaml(yaml).unwrap();
     let dying = CircuitRegistry::builder().config(config).store(store.clone()).process("dying").build();
     let (_stop, stopped) = tokio::sync::oneshot::channel::<()>();
-    let keeper = tokio::spawn(dying.restore().await.run(async { drop(stopped.await) }));
+    let sync_task = tokio::spawn(dying.restore().await.run(async { drop(stopped.await) }));
     fail(&survivors[0], 1).await;
     sleep(Duration::from_secs(61)).await;
     let _probe = dying.breaker("s").acquire().await.expect("it asked first");
     sleep(Duration::from_secs(8)).await;
     assert!(ok(&survivors[0]).await.is_err(), "the lease is renewed while the probe is out");
-    keeper.abort();
+    sync_task.abort();
     sleep(Duration::from_secs(4)).await;
     assert!(ok(&survivors[0]).await.is_err(), "not before its end");
     sleep(Duration::from_secs(2)).await;
@@ -169,12 +169,12 @@ async fn another_process_probes_after_a_lost_lease() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_caller_that_cannot_wait_is_told_to_come_back() {
+async fn a_caller_that_cannot_wait_gets_a_time_to_retry() {
     let fleet = fleet::<2>(&MemoryStore::new(), SHARED).await;
     fail(&fleet[0], 3).await;
     sleep(Duration::from_secs(61)).await;
-    let rejection = fleet[0].try_acquire().expect_err("the store must be asked first");
-    assert!(rejection.retry_in.unwrap() <= Duration::from_millis(100), "{rejection:?}");
+    let refused = fleet[0].try_acquire().expect_err("the store must be asked first");
+    assert!(refused.retry_in.unwrap() <= Duration::from_millis(100), "{refused:?}");
     sleep(MOMENT).await;
     let probe = fleet[0].try_acquire().expect("the answer was there");
     assert!(probe.is_probe() && fleet[1].try_acquire().is_err());
@@ -199,7 +199,7 @@ async fn without_the_store_each_goes_on_and_rejoins_without_a_flap() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn of_two_decisions_made_alone_the_later_one_holds() {
+async fn the_later_of_two_lone_decisions_counts() {
     let store = MemoryStore::new();
     let fleet = fleet::<2>(&store, SHARED).await;
     store.set_away(true);
@@ -272,7 +272,7 @@ async fn overrides_hold_everywhere_once_they_are_acknowledged() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_unstored_override_is_not_acknowledged_but_stored_later() {
+async fn an_override_is_not_acknowledged_until_it_is_stored() {
     let store = MemoryStore::new();
     let fleet = fleet::<2>(&store, SHARED).await;
     store.set_away(true);
@@ -285,7 +285,7 @@ async fn an_unstored_override_is_not_acknowledged_but_stored_later() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn of_two_orders_by_the_same_holder_the_newer_one_holds() {
+async fn the_newer_of_two_orders_by_one_operator_counts() {
     let store = MemoryStore::new();
     let fleet = fleet::<2>(&store, SHARED).await;
     fleet[0].force_open(Override::new("alice", "first"));
@@ -315,7 +315,7 @@ async fn a_new_process_starts_with_what_the_fleet_knows() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_not_shared_is_not_told() {
+async fn a_breaker_that_is_not_shared_is_not_published() {
     let yaml = "fleet: share\nservices: { s: { fail_max: 1, fleet: off } }";
     let fleet = fleet::<2>(&MemoryStore::new(), yaml).await;
     fail(&fleet[0], 1).await;
@@ -324,7 +324,7 @@ async fn what_is_not_shared_is_not_told() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_reset_is_for_everyone() {
+async fn a_reset_closes_every_process() {
     let fleet = fleet::<2>(&MemoryStore::new(), SHARED).await;
     fail(&fleet[0], 3).await;
     sleep(MOMENT).await;

@@ -49,10 +49,10 @@ impl Folder {
         let builder = CircuitRegistry::builder().config(config).wall_clock(SetClock::at(at));
         let registry = builder.store(FileStore::new(self.path())).build();
         let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
-        let keeper = tokio::spawn(registry.restore().await.run(async { drop(stopped.await) }));
+        let sync_task = tokio::spawn(registry.restore().await.run(async { drop(stopped.await) }));
         let result = work(&registry).await;
         drop(stop);
-        keeper.await.expect("the keeper ends in order");
+        sync_task.await.expect("the sync task ends in order");
         result
     }
 }
@@ -89,7 +89,7 @@ async fn an_open_breaker_stays_open_for_the_rest_of_its_time() {
 }
 
 #[tokio::test]
-async fn a_clock_that_was_set_back_prolongs_nothing() {
+async fn a_clock_that_was_set_back_prolongs_no_opening() {
     let folder = Folder::new();
     folder.process(YAML, 100_000, async |registry| fail(registry, "s", 3).await).await;
     folder
@@ -213,7 +213,7 @@ async fn a_file_cut_at_any_byte_is_read_as_far_as_it_goes() {
 }
 
 #[tokio::test]
-async fn half_written_files_are_removed_and_not_read() {
+async fn a_half_written_file_is_removed_and_not_read() {
     let folder = Folder::new();
     folder.process(YAML, 0, async |registry| fail(registry, "s", 3).await).await;
     let leftover = folder.0.path().join("breakers.state.tmp-1-0");
@@ -228,12 +228,12 @@ async fn a_folder_that_cannot_be_written_touches_no_call() {
     let missing = folder.0.path().join("nowhere").join("breakers.state");
     let config = BreakersConfig::from_yaml(YAML).unwrap();
     let registry = CircuitRegistry::builder().config(config).store(FileStore::new(missing)).build();
-    let keeper = tokio::spawn(registry.restore().await.run(std::future::pending()));
+    let sync_task = tokio::spawn(registry.restore().await.run(std::future::pending()));
     fail(&registry, "s", 3).await;
     assert_eq!(registry.breaker("s").view().state, State::Open, "in memory all is as ever");
     registry.breaker("s").stored().await.expect_err("not acknowledged");
     assert!(errors(&registry, "save") > 0);
-    keeper.abort();
+    sync_task.abort();
 }
 
 #[tokio::test]

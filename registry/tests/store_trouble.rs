@@ -3,9 +3,6 @@
 
 #![cfg(feature = "prometheus")]
 
-#[path = "support/log.rs"]
-mod log;
-
 use std::{
     env, fs, io,
     os::unix::{fs::MetadataExt, fs::PermissionsExt, process::CommandExt},
@@ -14,7 +11,7 @@ use std::{
 };
 
 use circuit_registry::{BreakersConfig, CallError, CircuitRegistry, State, prometheus::register, store::FileStore};
-use log::Log;
+use circuit_registry_testing::log::Log;
 use prometheus::{Registry, TextEncoder};
 use tempfile::TempDir;
 
@@ -22,32 +19,32 @@ const YAML: &str = "defaults: { fail_max: 3, reset_timeout: 60s }\nservices: { s
 
 /// Tells a child of these tests which folder to try, and what the error should say.
 const FOLDER: &str = "BREAKER_TEST_FOLDER";
-const EXPECTED: &str = "BREAKER_TEST_SAID";
+const EXPECTED: &str = "BREAKER_TEST_EXPECTED";
 
 /// A user without rights, on every system.
-const UNPRIVILEGED: u32 = 65534;
+const NOBODY: u32 = 65534;
 
-/// A process whose breakers are kept in the file at `path`.
-struct Kept {
+/// A process whose breakers are in the file at `path`.
+struct Process {
     registry: CircuitRegistry,
     metrics: Registry,
-    keeper: tokio::task::JoinHandle<()>,
+    sync_task: tokio::task::JoinHandle<()>,
 }
 
-impl Drop for Kept {
+impl Drop for Process {
     fn drop(&mut self) {
-        self.keeper.abort();
+        self.sync_task.abort();
     }
 }
 
-impl Kept {
+impl Process {
     async fn start(path: &Path, yaml: &str) -> Self {
         let config = BreakersConfig::from_yaml(yaml).expect("valid configuration");
         let registry = CircuitRegistry::builder().config(config).store(FileStore::new(path)).build();
         let metrics = Registry::new();
         register(&registry, &metrics).expect("names of its own");
-        let keeper = tokio::spawn(registry.restore().await.run(std::future::pending()));
-        Self { registry, metrics, keeper }
+        let sync_task = tokio::spawn(registry.restore().await.run(std::future::pending()));
+        Self { registry, metrics, sync_task }
     }
 
     async fn fail(&self, service: &str, times: usize) {
@@ -82,21 +79,21 @@ impl Kept {
 }
 
 #[tokio::test]
-async fn a_full_disk_touches_no_call_and_is_written_later() {
+async fn a_full_disk_touches_no_call_and_is_written_once_it_has_room() {
     let (log, _guard) = Log::listen();
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let kept = Kept::start(&folder.path().join("breakers.state"), YAML).await;
+    let process = Process::start(&folder.path().join("breakers.state"), YAML).await;
     // Whatever is written to these names ends on a device that is always full.
     let full = |write: usize| folder.path().join(format!("breakers.state.tmp-{}-{write}", std::process::id()));
     for write in 0..100 {
         std::os::unix::fs::symlink("/dev/full", full(write)).expect("a link");
     }
-    kept.touches_no_call(&log, "No space left on device").await;
+    process.touches_no_call(&log, "No space left on device").await;
     assert!(!folder.path().join("breakers.state").exists(), "half a file is none");
     (0..100).for_each(|write| drop(fs::remove_file(full(write))));
-    kept.registry.breaker("s").stored().await.expect("there is room again");
+    process.registry.breaker("s").stored().await.expect("there is room again");
     assert_eq!(log.lines(&["INFO", "works again", "op=save"]).len(), 1);
-    let other = Kept::start(&folder.path().join("breakers.state"), YAML).await;
+    let other = Process::start(&folder.path().join("breakers.state"), YAML).await;
     assert_eq!(other.registry.breaker("s").view().state, State::Open);
 }
 
@@ -104,8 +101,8 @@ async fn a_full_disk_touches_no_call_and_is_written_later() {
 async fn a_folder_that_is_not_there_touches_no_call() {
     let (log, _guard) = Log::listen();
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let kept = Kept::start(&folder.path().join("nowhere").join("breakers.state"), YAML).await;
-    kept.touches_no_call(&log, "No such file or directory").await;
+    let process = Process::start(&folder.path().join("nowhere").join("breakers.state"), YAML).await;
+    process.touches_no_call(&log, "No such file or directory").await;
 }
 
 #[tokio::test]
@@ -113,20 +110,20 @@ async fn a_folder_that_is_a_file_touches_no_call() {
     let (log, _guard) = Log::listen();
     let folder = tempfile::tempdir().expect("a temporary folder");
     fs::write(folder.path().join("file"), "").expect("written");
-    let kept = Kept::start(&folder.path().join("file").join("breakers.state"), YAML).await;
-    kept.touches_no_call(&log, "Not a directory").await;
-    assert_eq!(kept.failures("load"), 1);
+    let process = Process::start(&folder.path().join("file").join("breakers.state"), YAML).await;
+    process.touches_no_call(&log, "Not a directory").await;
+    assert_eq!(process.failures("load"), 1);
     assert_eq!(log.lines(&["WARN", "could not be restored", "store=file"]).len(), 1);
 }
 
 #[tokio::test]
-async fn what_is_no_file_is_neither_read_nor_replaced() {
+async fn a_device_is_neither_read_nor_replaced() {
     let (log, _guard) = Log::listen();
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("breakers.state");
     std::os::unix::fs::symlink("/dev/null", &path).expect("a link");
-    let kept = Kept::start(&path, YAML).await;
-    kept.touches_no_call(&log, "is not a file").await;
+    let process = Process::start(&path, YAML).await;
+    process.touches_no_call(&log, "is not a file").await;
     assert_eq!(fs::read_link(&path).expect("still a link"), Path::new("/dev/null"));
 }
 
@@ -135,8 +132,8 @@ async fn what_is_no_file_is_neither_read_nor_replaced() {
 async fn the_child() {
     let (Ok(folder), Ok(expected)) = (env::var(FOLDER), env::var(EXPECTED)) else { return };
     let (log, _guard) = Log::listen();
-    let kept = Kept::start(&Path::new(&folder).join("breakers.state"), YAML).await;
-    kept.touches_no_call(&log, &expected).await;
+    let process = Process::start(&Path::new(&folder).join("breakers.state"), YAML).await;
+    process.touches_no_call(&log, &expected).await;
     println!("no call was touched");
 }
 
@@ -156,13 +153,13 @@ fn with_a_disk(options: &str, before: &str, expected: &str) {
         {
             assert_untouched(&output);
         }
-        other => eprintln!("NOT TESTED: this system does not let the test mount a disk with {options}: {other:?}"),
+        other => eprintln!("NOT TESTED: this system does not let us mount a disk with {options}: {other:?}"),
     }
 }
 
 fn assert_untouched(output: &Output) {
-    let expected = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() && expected.contains("no call was touched"), "{expected}");
+    let output_text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && output_text.contains("no call was touched"), "{output_text}");
 }
 
 #[test]
@@ -183,7 +180,7 @@ fn a_folder_that_may_not_be_written_touches_no_call() {
     command.args(["--exact", "the_child", "--nocapture"]).current_dir("/");
     // Rights do not hold for root: the child gives them up.
     if fs::metadata("/proc/self").is_ok_and(|me| me.uid() == 0) {
-        command.uid(UNPRIVILEGED).gid(UNPRIVILEGED);
+        command.uid(NOBODY).gid(NOBODY);
     }
     match command.env(FOLDER, folder.path()).env(EXPECTED, "Permission denied").output() {
         Ok(output) => assert_untouched(&output),
@@ -192,15 +189,15 @@ fn a_folder_that_may_not_be_written_touches_no_call() {
 }
 
 #[tokio::test]
-async fn unusable_records_are_logged_once_and_the_rest_restored() {
+async fn a_bad_record_is_logged_once_and_the_rest_is_restored() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("breakers.state");
     let names = ["good", "newer", "odd", "partial", "changed"];
     {
-        let kept = Kept::start(&path, YAML).await;
+        let process = Process::start(&path, YAML).await;
         for name in names {
-            kept.fail(name, 3).await;
-            kept.registry.breaker(name).stored().await.expect("stored");
+            process.fail(name, 3).await;
+            process.registry.breaker(name).stored().await.expect("stored");
         }
     }
     let text = fs::read_to_string(&path).expect("written");
@@ -216,8 +213,8 @@ async fn unusable_records_are_logged_once_and_the_rest_restored() {
     fs::write(&path, lines.join("\n")).expect("written");
 
     let (log, _guard) = Log::listen();
-    let kept = Kept::start(&path, &YAML.replace("t: {}", "changed: { fail_max: 9 }")).await;
-    let state = |name: &str| kept.registry.breaker(name).view().state;
+    let process = Process::start(&path, &YAML.replace("t: {}", "changed: { fail_max: 9 }")).await;
+    let state = |name: &str| process.registry.breaker(name).view().state;
     assert_eq!(names.map(state), [State::Open, State::Closed, State::Closed, State::Closed, State::Closed]);
     for (service, problem) in [
         ("?", "it is not a snapshot"),
@@ -232,28 +229,28 @@ async fn unusable_records_are_logged_once_and_the_rest_restored() {
     assert_eq!(log.lines(&["WARN"]).len(), 5, "and nothing else: {:?}", log.lines(&["WARN"]));
     assert_eq!(log.lines(&["INFO", "breakers restored", "restored=1"]).len(), 1);
     // What was in the way is out of the way.
-    kept.fail("newer", 3).await;
-    kept.registry.breaker("newer").stored().await.expect("stored");
+    process.fail("newer", 3).await;
+    process.registry.breaker("newer").stored().await.expect("stored");
     let (log, _guard) = Log::listen();
-    let kept = Kept::start(&path, YAML).await;
-    assert_eq!(kept.registry.breaker("newer").view().state, State::Open);
+    let process = Process::start(&path, YAML).await;
+    assert_eq!(process.registry.breaker("newer").view().state, State::Open);
     assert_eq!(log.lines(&["WARN", "starts closed"]).len(), 0, "{:?}", log.lines(&["WARN"]));
 }
 
 #[tokio::test]
-async fn more_breakers_than_there_may_be_are_logged_once() {
+async fn too_many_breakers_are_logged_once() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("breakers.state");
     {
-        let kept = Kept::start(&path, YAML).await;
+        let process = Process::start(&path, YAML).await;
         for i in 0..8 {
-            kept.fail(&format!("dynamic-{i}"), 3).await;
+            process.fail(&format!("dynamic-{i}"), 3).await;
         }
-        kept.registry.breaker("dynamic-7").stored().await.expect("stored");
+        process.registry.breaker("dynamic-7").stored().await.expect("stored");
     }
     let (log, _guard) = Log::listen();
-    let kept = Kept::start(&path, &format!("names: {{ max_dynamic: 5 }}\n{YAML}")).await;
-    let open = kept.registry.views().iter().filter(|view| view.state == State::Open).count();
+    let process = Process::start(&path, &format!("names: {{ max_dynamic: 5 }}\n{YAML}")).await;
+    let open = process.registry.views().iter().filter(|view| view.state == State::Open).count();
     assert_eq!(open, 5);
     assert_eq!(log.lines(&["WARN", "max_dynamic", "too_many=3"]).len(), 1, "{:?}", log.lines(&["WARN"]));
     assert_eq!(log.lines(&["INFO", "breakers restored", "restored=5"]).len(), 1);

@@ -3,6 +3,7 @@
 //! This code starts real programs and waits for them. Decisions of breakers have unit tests in `registry`, with a clock that
 //! the test controls. Answers of upstreams have tests in `activities`.
 
+pub mod browser;
 pub mod load;
 pub mod test_env;
 pub mod wait;

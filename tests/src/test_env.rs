@@ -6,7 +6,10 @@ use std::{
 };
 
 use circuit_registry::{BreakersConfig, CircuitRegistry};
-use osint_activities::model::{Country, Subject};
+use osint_activities::{
+    activity::Activities,
+    model::{Country, Subject},
+};
 use osint_simulator::Simulator;
 use osint_worker::{
     dev::{DevStack, server::DevServerOptions},
@@ -58,6 +61,14 @@ impl TestEnv {
     #[must_use]
     pub const fn simulator(&self) -> &Simulator {
         &self.stack.simulator
+    }
+
+    /// A client of the server, and the sources' operations with these breakers: for a worker of the test's own.
+    ///
+    /// # Errors
+    /// When the server does not answer.
+    pub async fn parts(&self, registry: &CircuitRegistry) -> Result<(Client, Activities), CliError> {
+        Ok((self.stack.server.client().await?, self.stack.activities(registry)?))
     }
 
     /// Runs a worker with breakers of its own, on a task queue of its own, for as long as `test` takes.

@@ -30,7 +30,10 @@ async fn get(url: &str) -> Option<(u16, String)> {
 /// Status and answer to an override.
 async fn post(url: &str, order: &'static str) -> Option<(u16, String)> {
     let http = reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(10)).build().ok()?;
-    let answer = http.post(url).header("content-type", "application/json").body(order).send().await.ok()?;
+    let port = url.split(['/', ':']).find_map(|part| part.parse().ok())?;
+    let token = osint_worker::admin::local_token(port)?;
+    let request = http.post(url).header("content-type", "application/json").bearer_auth(token.secret());
+    let answer = request.body(order).send().await.ok()?;
     Some((answer.status().as_u16(), answer.text().await.ok()?))
 }
 
@@ -69,7 +72,7 @@ async fn the_admin_pages_show_the_workers_state() -> Result<(), CliError> {
 
             let order = r#"{ "order": "open", "who": "alice", "why": "maintenance" }"#;
             let (status, text) = post(&page("breakers/never_called"), order).await.expect("an answer");
-            assert_eq!(status, 503, "this worker has no store: {text}");
+            assert!(status == 200 && text.contains("in force in this process only"), "it has no store: {text}");
             assert_eq!(bench.registry.breaker("never_called").view().mode, Mode::ForceOpen, "and obeys");
             Ok(bench.admin)
         })

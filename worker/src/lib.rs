@@ -19,4 +19,5 @@ pub mod report;
 pub mod run;
 pub mod telemetry;
 pub mod temporal;
+mod words;
 pub mod workflow;

@@ -32,7 +32,7 @@ pub fn answer(data: &[u8]) {
     let replies: Vec<_> = data.split(|byte| *byte == BETWEEN).map(|body| Reply::new(200, body)).collect();
     HALL.with(|hall| {
         for (route, ask) in &hall.routes {
-            if let Ok(answer) = hall.runtime.block_on(hall.harness.play(route, ask, replies.clone())) {
+            if let Ok(answer) = hall.runtime.block_on(hall.harness.run(route, ask, replies.clone())) {
                 let json = serde_json::to_string(&answer.facts).expect("facts are JSON");
                 let back: Facts = serde_json::from_str(&json).expect("facts read back");
                 assert_eq!(back, answer.facts, "{}", route.name());

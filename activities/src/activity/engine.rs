@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use super::Activities;
 use crate::{
     cache::{Kept, Key},
-    flow::{Guarded, JobKeeper, Means},
+    flow::{Guarded, Means, OnJob},
     model::{FailureDetails, Finding, Query, Status},
     spec::{Answer, Applies, Class, Entry, Fallback, Scope, Session, SourceError},
 };
@@ -64,7 +64,7 @@ impl Activities {
         entry: Entry,
         query: &'a Query,
         info: AttemptInfo,
-        keeper: Option<JobKeeper<'a>>,
+        on_job: Option<OnJob<'a>>,
     ) -> Result<Finding, Failed> {
         if let Some(finding) = self.not_asked(entry, query) {
             return Ok(finding);
@@ -75,7 +75,7 @@ impl Activities {
                 Finding { as_of: Some(kept.date()), data: Some(kept.facts), ..attempt.blank(Status::Complete) };
             return Ok(Finding { attempts: 0, ..attempt.measured(finding) });
         }
-        let means = Means { registry: &self.registry, client: &self.client, editions: &self.editions, keeper };
+        let means = Means { registry: &self.registry, client: &self.client, editions: &self.editions, on_job };
         let own = Guarded::new(means, entry.source, entry.operation, query);
         let error = match Session::new(&own).follow(&entry.operation.flow).await {
             Ok(answer) => return Ok(self.answered(&attempt, answer).await),
@@ -234,7 +234,10 @@ fn reason(error: &CallError<SourceError>, billed: bool, collected: bool) -> Reas
 
 /// Whether another attempt could succeed: exactly the reasons that are retried.
 fn may_pass(reason: Reason) -> bool {
-    matches!(reason, Reason::TimedOut | Reason::Failed | Reason::BulkheadFull | Reason::RateLimited)
+    matches!(
+        reason,
+        Reason::TimedOut | Reason::Failed | Reason::BulkheadFull | Reason::RateLimited | Reason::NoTimeLeft
+    )
 }
 
 /// Whole milliseconds.

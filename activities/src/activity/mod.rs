@@ -1,4 +1,7 @@
-//! Operations as Temporal activities: every row of the catalog under an activity type of its own.
+//! Operations as Temporal activities: every row of the catalog is an activity type of its own.
+//!
+//! `engine` runs one attempt: an answer that is still fresh, else the source, else its fallbacks, else an older answer.
+//! `failure` turns a failed attempt into the failure that the workflow reads. This module only meets Temporal.
 
 mod engine;
 mod failure;
@@ -62,11 +65,11 @@ impl Activities {
                 tracing::warn!(%error, "an attempt could not leave a trace");
             }
         };
-        let keeper = |job: Job| -> BoxFuture<'_, ()> { Box::pin(left(Trace::Started(job))) };
+        let on_job = |job: Job| -> BoxFuture<'_, ()> { Box::pin(left(Trace::Started(job))) };
         if starts {
             leave(ctx, Trace::Asking).await?; // or nothing is asked
         }
-        let finding = self.investigate(entry, &query, info, Some(&keeper)).await;
+        let finding = self.investigate(entry, &query, info, Some(&on_job)).await;
         if starts && finding.is_err() {
             left(Trace::Over).await;
         }
@@ -81,15 +84,15 @@ async fn leave(ctx: &ActivityContext, trace: Trace) -> Result<(), AsyncActivityE
     activity.heartbeat(Some(trace), RpcOptions::default()).await.map(drop)
 }
 
-/// What an attempt at a billed operation leaves behind, for the case that it does not live to tell.
+/// What an attempt at a billed operation leaves behind, in case its worker dies.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Trace {
-    /// It is about to query for something that is charged.
+    /// It is about to send a request that is charged.
     Asking,
     /// It has started a job, to be collected.
     Started(Job),
-    /// It ended like an attempt should; what it said about the charge counts.
+    /// It ended like an attempt should; what the error says about the charge counts.
     Over,
 }
 

@@ -1,9 +1,8 @@
-//! Answers given earlier, for the time when a source cannot give them, and for those who ask not to be asked twice.
+//! Keeps earlier answers, for two uses that must not be mixed up.
 //!
-//! Two questions that look alike are kept apart. Whether an answer is *still good* is a matter of the upstream's terms and
-//! of money, so the row of an operation says for how long ([`Operation::fresh`]): such an answer is given again, in full
-//! standing. Whether an old answer is *better than none* is a matter of the operator's taste, so `breakers.yaml` says so
-//! (`cache: { max_age: 30d }`): such an answer stands in for a source that fails, and the finding says `cached` and how old it is.
+//! An answer that is *still good* saves a request: the row of an operation says how long ([`Operation::fresh`]). An old answer
+//! that is *better than none* is the last fallback: `breakers.yaml` says how old (`cache: { max_age: 30d }`), and the finding
+//! says `cached` and its age. The engine in [`activity`](crate::activity) asks this module before and after the source.
 //!
 //! Only whole answers are kept. They are bounded in number and size, in memory and, where `OSINT_CACHE` names one, in a
 //! folder that outlives the process and that several workers may share. Answers name people; names of files do not.
@@ -39,10 +38,10 @@ const MEMORY: usize = 64_000_000;
 /// Files in the folder; the oldest go first.
 const FILES: usize = 20_000;
 
-/// After so long a file goes in any case: nobody may keep what a source said about people for ever.
+/// After so long a file goes in any case: data about people must not stay for ever.
 const LONGEST: Duration = Duration::from_secs(366 * 86_400);
 
-/// The folder is looked through at the first write and after so many more.
+/// The folder is looked through at the first write and after this many more.
 const SWEEP: usize = 500;
 
 /// What was asked about whom, without saying so: a digest.
@@ -57,7 +56,7 @@ pub struct Kept {
     /// The date that the source gave for its data.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub as_of: Option<Timestamp>,
-    /// What it said.
+    /// The facts of the answer.
     pub facts: Facts,
 }
 
@@ -83,7 +82,7 @@ struct Memory {
 impl Key {
     /// The key of an operation about a subject. Two descriptions of the same company differ in what they know, so it is
     /// known by its number alone where it has one. What the question starts from belongs to the key, too; where that is an
-    /// address or a website, it is all of it, because the answer is not about the company.
+    /// address or a website, it is the whole question, because the answer is not about the company.
     #[must_use]
     pub fn of(operation: &Operation, subject: &Subject) -> Self {
         let company = [(Need::Id, &subject.id), (Need::Lei, &subject.lei), (Need::Vat, &subject.vat)];
@@ -113,7 +112,7 @@ impl Key {
 }
 
 impl Kept {
-    /// How old the knowledge is: the source's own date, or when it told us.
+    /// How old the knowledge is: the source's own date, or the time of the answer.
     #[must_use]
     pub fn date(&self) -> Timestamp {
         self.as_of.unwrap_or(self.at)
@@ -226,7 +225,7 @@ mod tests {
         Subject { id: known(id), name: known(name), ..Subject::new("NO".parse().expect("a country")) }
     }
 
-    fn told(name: &str) -> Answer {
+    fn answer(name: &str) -> Answer {
         let company = Company { name: Some(name.to_owned()), ..Company::default() };
         Facts { companies: vec![company], ..Facts::default() }.into()
     }
@@ -237,7 +236,7 @@ mod tests {
         assert_eq!(key("no_brreg.entity", &bare), key("no_brreg.entity", &more));
         assert_ne!(key("no_brreg.entity", &bare), key("no_brreg.roles", &bare));
         assert_ne!(key("no_brreg.entity", &bare), key("no_brreg.entity", &company("982463718", "")));
-        // Namesakes are told apart by their numbers.
+        // Companies of one name differ by their numbers.
         assert_ne!(
             key("tavily.adverse_media", &more),
             key("tavily.adverse_media", &company("982463718", "EQUINOR ASA"))
@@ -253,20 +252,20 @@ mod tests {
     async fn answers_have_an_age_and_only_whole_ones_are_kept() {
         let (answers, key) = (Answers::default(), key("no_brreg.entity", &company("923609016", "")));
         let now = Timestamp::UNIX_EPOCH;
-        answers.keep(key, &Answer { status: Status::Partial, ..told("EQUINOR ASA") }, now).await;
+        answers.keep(key, &Answer { status: Status::Partial, ..answer("EQUINOR ASA") }, now).await;
         assert_eq!(answers.find(key, DAY, now).await, None);
-        answers.keep(key, &told("EQUINOR ASA").dated(Some(now)), now).await;
+        answers.keep(key, &answer("EQUINOR ASA").dated(Some(now)), now).await;
         let later = |age: Duration| now.checked_add(age).expect("a time");
         let kept = answers.find(key, DAY, later(DAY)).await.expect("kept");
-        assert_eq!((kept.date(), kept.facts), (now, told("EQUINOR ASA").facts));
+        assert_eq!((kept.date(), kept.facts), (now, answer("EQUINOR ASA").facts));
         assert_eq!(answers.find(key, DAY, later(DAY + Duration::from_millis(1))).await, None);
     }
 
     #[tokio::test]
-    async fn a_folder_outlives_the_process_and_names_nobody() {
+    async fn a_folder_outlives_the_process_without_names_in_it() {
         let folder = std::env::temp_dir().join(format!("osint-cache-{}", std::process::id()));
         let (now, key) = (Timestamp::now(), key("no_brreg.entity", &company("", "EQUINOR ASA")));
-        Answers::new(Some(folder.clone())).keep(key, &told("EQUINOR ASA"), now).await;
+        Answers::new(Some(folder.clone())).keep(key, &answer("EQUINOR ASA"), now).await;
         let names: Vec<_> = std::fs::read_dir(&folder).expect("a folder").filter_map(Result::ok).collect();
         assert_eq!(names.len(), 1, "and nothing half-written beside it");
         assert_eq!(names[0].file_name().to_str(), Some(key.file().as_str()));

@@ -30,9 +30,7 @@ pub fn page() -> String {
         let _ = writeln!(out, "| [{name}](#{name}) | {title} | {count} | {probe} | {needs} |");
     }
     sources().iter().for_each(|source| section(&mut out, source));
-    out.push_str(
-        "\n# Stand-ins\n\nAsked only in the place of a source that has no answer. They have breakers of their own.\n",
-    );
+    out.push_str("\n# Fallbacks\n\nAsked only when the source has no answer. They have breakers of their own.\n");
     fallbacks().iter().for_each(|source| section(&mut out, source));
     out
 }

@@ -1,4 +1,7 @@
-//! What an answer means: the rules of its source first, then the defaults of HTTP.
+//! Judges an HTTP answer: is it an answer, a "no", or an outage?
+//!
+//! The rules of the source's row come first, then the defaults for HTTP statuses. [`flow`](crate::flow) calls [`judge`]
+//! after each request; the result is the body for the parser or a [`SourceError`], which knows its verdict for the breaker.
 
 use circuit_registry::{Verdict, http::parse_retry_after};
 use jiff::{Timestamp, fmt::rfc2822};
@@ -17,7 +20,7 @@ pub fn judge<'a>(rules: impl IntoIterator<Item = &'a Rule>, reply: &Reply, now: 
             let wait = if rule.class == Class::Throttled { rule.stay.length(asked, &reply.body, now) } else { asked };
             Err(SourceError::new(rule.class, rule.reason).after(wait).of(rule.scope))
         }
-        None => by_status(reply.status).map_err(|trouble| trouble.after(asked)),
+        None => by_status(reply.status).map_err(|error| error.after(asked)),
     }
 }
 
@@ -83,8 +86,8 @@ mod tests {
             (504, Class::Unavailable, Failure),
         ];
         for (status, class, verdict) in table {
-            let trouble = judged(&[], &Reply::new(status, "")).expect_err("no answer");
-            assert_eq!((trouble.class, trouble.verdict()), (class, verdict), "{status}");
+            let error = judged(&[], &Reply::new(status, "")).expect_err("no answer");
+            assert_eq!((error.class, error.verdict()), (class, verdict), "{status}");
         }
         for status in [200, 201, 202, 204] {
             assert_eq!(judged(&[], &Reply::new(status, "")), Ok(()), "{status}");

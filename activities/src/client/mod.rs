@@ -1,9 +1,9 @@
 //! The only place that sends a request.
 //!
-//! It never retries: a retry is the business of the workflow, where it is visible and budgeted. It trusts nothing: the
-//! body is cut at a limit that counts what comes *out* of the decompression, redirects stay on their host, names of the
-//! public internet may not stand for an address inside of ours, and what goes wrong is told without the address, which may
-//! contain a name or a key.
+//! [`flow`](crate::flow) gives it a request and gets a reply or an error. It never retries: the workflow does, where retries
+//! are visible and budgeted. It trusts no upstream: the limit of a body counts decompressed bytes, redirects stay on their
+//! host, and a public name must not lead to an inner address ([`guard`](crate::guard)). Errors never contain the address,
+//! which may contain a name or a key.
 
 mod wire;
 
@@ -87,13 +87,13 @@ impl Client {
         })
     }
 
-    /// The same, with the answers of a script in the place of all upstreams: nothing is sent, and nobody has logged in yet.
+    /// The same, with the answers of a script instead of all upstreams: it sends nothing and holds no token.
     #[must_use]
     pub fn scripted(self, script: Script) -> Self {
         Self { wire: Wire::Script(script), tokens: Arc::default(), ..self }
     }
 
-    /// The same, with a copy of each answer kept. Nobody has logged in yet.
+    /// The same, with a copy of each answer kept. It holds no token.
     #[cfg(test)]
     pub(crate) fn recorded(self, replies: Arc<std::sync::Mutex<Vec<Reply>>>) -> Self {
         Self { wire: Wire::Recorded(replies), tokens: Arc::default(), ..self }
@@ -108,7 +108,7 @@ impl Client {
     /// that we cannot look up is left to that third party.
     ///
     /// # Errors
-    /// If nobody should be sent there.
+    /// If the address must not be visited.
     pub async fn vet(&self, address: &str) -> Result<Url, guard::Refusal> {
         let url = guard::admit(address)?;
         let inside = self.names.lead_inside(url.host_str().unwrap_or_default());
@@ -273,13 +273,13 @@ fn unusable(env: &str) -> SourceError {
     SourceError::bad_shape(format!("has an unusable address: check {env}")).unsent()
 }
 
-/// Why there is no whole answer. The error's own text contains the address, so only its innermost cause is told.
+/// Why there is no whole answer. The error's own text contains the address, so only its innermost cause is shown.
 fn lost(error: &reqwest::Error) -> SourceError {
     let mut cause: &dyn std::error::Error = error;
     while let Some(inner) = cause.source() {
         cause = inner;
     }
-    let told = |what: &str| {
+    let describe = |what: &str| {
         if cause.source().is_none() && !std::ptr::eq(cause, error as &dyn std::error::Error) {
             format!("{what}: {cause}")
         } else {
@@ -289,11 +289,11 @@ fn lost(error: &reqwest::Error) -> SourceError {
     if error.is_timeout() && !error.is_connect() {
         SourceError::new(Class::Timeout, "did not answer in time")
     } else if error.is_connect() {
-        SourceError::unavailable(told("cannot be reached")).unsent()
+        SourceError::unavailable(describe("cannot be reached")).unsent()
     } else if error.is_builder() {
         SourceError::bad_shape("was asked in a way that HTTP cannot express").unsent()
     } else {
-        SourceError::unavailable(told("broke off its answer"))
+        SourceError::unavailable(describe("broke off its answer"))
     }
 }
 

@@ -89,9 +89,8 @@ async fn any_status_is_an_answer() {
 
 #[tokio::test]
 async fn a_body_over_the_limit_is_cut() {
-    let trouble =
-        ask(vec![http("200 OK", &[b'x'; 2_001])], Request::get("/x").limit(2_000)).await.expect_err("too much");
-    assert_eq!(trouble.class, Class::BadShape);
+    let error = ask(vec![http("200 OK", &[b'x'; 2_001])], Request::get("/x").limit(2_000)).await.expect_err("too much");
+    assert_eq!(error.class, Class::BadShape);
     assert!(ask(vec![http("200 OK", &[b'x'; 2_000])], Request::get("/x").limit(2_000)).await.is_ok());
 }
 
@@ -100,8 +99,8 @@ async fn a_bomb_is_cut_by_what_comes_out_of_it() {
     let bomb = include_bytes!("../../../simulator/fixtures/bomb.gz");
     let answer = http("200 OK\r\ncontent-encoding: gzip", bomb);
     let limit = bomb.len() * 20;
-    let trouble = ask(vec![answer], Request::get("/x").limit(limit)).await.expect_err("a bomb");
-    assert_eq!(trouble.class, Class::BadShape, "{trouble}");
+    let error = ask(vec![answer], Request::get("/x").limit(limit)).await.expect_err("a bomb");
+    assert_eq!(error.class, Class::BadShape, "{error}");
 }
 
 #[tokio::test]
@@ -123,23 +122,20 @@ async fn a_broken_off_answer_is_an_outage() {
     let nothing = Vec::new();
     let nonsense = b"\x16\x03\x01 what\r\n\r\n".to_vec();
     for answer in [short, nothing, nonsense] {
-        let trouble = ask(vec![answer], Request::get("/x")).await.expect_err("no whole answer");
-        assert_eq!(
-            (trouble.class, trouble.verdict(), trouble.uncharged),
-            (Class::Unavailable, Verdict::Failure, false)
-        );
+        let error = ask(vec![answer], Request::get("/x")).await.expect_err("no whole answer");
+        assert_eq!((error.class, error.verdict(), error.uncharged), (Class::Unavailable, Verdict::Failure, false));
     }
 }
 
 #[tokio::test]
-async fn nobody_there_is_an_outage_that_cost_nothing() {
+async fn no_listener_is_an_outage_without_a_charge() {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let addr = listener.local_addr().expect("an address");
     drop(listener);
     let request = Request::get("/x").segment("Jane Example").query("q", "secret question");
-    let trouble = client(addr).send(&SOURCE, request).await.expect_err("nobody");
-    assert_eq!((trouble.class, trouble.uncharged), (Class::Unavailable, true));
-    let text = format!("{trouble} {trouble:?}");
+    let error = client(addr).send(&SOURCE, request).await.expect_err("no listener");
+    assert_eq!((error.class, error.uncharged), (Class::Unavailable, true));
+    let text = format!("{error} {error:?}");
     assert!(!text.contains("secret") && !text.contains("Jane"), "{text}");
 }
 
@@ -147,13 +143,13 @@ async fn nobody_there_is_an_outage_that_cost_nothing() {
 async fn silence_is_a_timeout() {
     let (addr, _asked) = server(vec![]).await;
     let request = Request::get("/x").within(Duration::from_millis(100));
-    let trouble = client(addr).send(&SOURCE, request).await.expect_err("silence");
-    assert_eq!((trouble.class, trouble.verdict()), (Class::Timeout, Verdict::Failure));
+    let error = client(addr).send(&SOURCE, request).await.expect_err("silence");
+    assert_eq!((error.class, error.verdict()), (Class::Timeout, Verdict::Failure));
 }
 
 /// A public source whose name stands for this machine, as after an attack on its domain.
 #[tokio::test]
-async fn a_public_name_that_stands_for_an_inner_address_is_not_connected_to() {
+async fn a_public_name_with_an_inner_address_is_refused() {
     struct Here;
     impl Resolve for Here {
         fn resolve(&self, _: Name) -> Resolving {
@@ -167,8 +163,8 @@ async fn a_public_name_that_stands_for_an_inner_address_is_not_connected_to() {
     let source = Source { base, ..SOURCE };
     let names = || guard::Names::new(Here);
     let client = Client::with_names(Settings::default(), names()).expect("a client");
-    let trouble = client.send(&source, Request::get("/x")).await.expect_err("an inner address");
-    assert_eq!((trouble.class, trouble.uncharged), (Class::Unavailable, true));
+    let error = client.send(&source, Request::get("/x")).await.expect_err("an inner address");
+    assert_eq!((error.class, error.uncharged), (Class::Unavailable, true));
     assert!(asked.try_recv().is_err(), "it was asked all the same");
 
     // The operator may have a register of that name in the next room.
@@ -181,7 +177,7 @@ async fn a_public_name_that_stands_for_an_inner_address_is_not_connected_to() {
 }
 
 #[tokio::test]
-async fn a_link_is_followed_to_the_source_itself_or_to_the_public_internet() {
+async fn a_link_leads_to_the_source_or_the_public_internet() {
     let (addr, mut asked) = server(vec![http("200 OK", b"{}")]).await;
     let request = Request::follow(format!("http://{addr}/other?page=2"));
     client(addr).send(&SOURCE, request).await.expect("an answer");
@@ -193,9 +189,9 @@ async fn a_link_is_followed_to_the_source_itself_or_to_the_public_internet() {
 
     let (inner, mut asked) = server(vec![http("200 OK", b"{}")]).await;
     for link in [format!("http://{inner}/"), format!("http://localhost:{}/", inner.port()), "nonsense".to_owned()] {
-        let trouble = client(addr).send(&SOURCE, Request::follow(link)).await.expect_err("not followed");
-        assert_eq!((trouble.class, trouble.uncharged), (Class::BadShape, true));
-        assert!(!trouble.reason.contains("127."), "{trouble}");
+        let error = client(addr).send(&SOURCE, Request::follow(link)).await.expect_err("not followed");
+        assert_eq!((error.class, error.uncharged), (Class::BadShape, true));
+        assert!(!error.reason.contains("127."), "{error}");
     }
     assert!(asked.try_recv().is_err());
     let target =

@@ -1,11 +1,11 @@
-//! What a client does with a request: sends it, sends it and takes notes, or answers it itself.
+//! Where a client gets its answers from: the network, the network with a copy for the tests, or a script.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::spec::{Reply, SourceError};
 
-/// Most requests that one script answers: a flow that asks more often is going in circles.
-const PATIENCE: usize = 100;
+/// Most requests that one script answers: a flow that asks more often never ends.
+const MAX_REQUESTS: usize = 100;
 
 /// How requests are answered.
 #[derive(Debug, Clone, Default)]
@@ -16,25 +16,25 @@ pub(super) enum Wire {
     /// By the upstreams, with a copy of each answer for the suite.
     #[cfg(test)]
     Recorded(Arc<Mutex<Vec<Reply>>>),
-    /// By nobody.
+    /// By a script. The client sends nothing.
     Script(Script),
 }
 
-/// Answers in the place of all upstreams, in the order of the requests, whatever is asked. When they run out, the last one
+/// Answers instead of all upstreams, in the order of the requests. When they run out, the last one
 /// is repeated.
 #[derive(Debug, Clone, Default)]
-pub struct Script(Arc<Mutex<Play>>);
+pub struct Script(Arc<Mutex<ScriptState>>);
 
 #[derive(Debug, Default)]
-struct Play {
+struct ScriptState {
     replies: Vec<Reply>,
     asked: usize,
 }
 
 impl Script {
     /// Begins again, with these answers.
-    pub fn play(&self, replies: Vec<Reply>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Play { replies, asked: 0 };
+    pub fn restart(&self, replies: Vec<Reply>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = ScriptState { replies, asked: 0 };
     }
 
     /// How many requests there were since it began.
@@ -44,11 +44,11 @@ impl Script {
     }
 
     pub(super) fn next(&self, limit: usize) -> Result<Reply, SourceError> {
-        let mut play = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let reply = play.replies.get(play.asked).or(play.replies.last());
-        let reply = reply.filter(|_| play.asked < PATIENCE).cloned();
-        play.asked += 1;
-        let reply = reply.ok_or_else(|| SourceError::unavailable("has nothing to say any more"))?;
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let reply = state.replies.get(state.asked).or(state.replies.last());
+        let reply = reply.filter(|_| state.asked < MAX_REQUESTS).cloned();
+        state.asked += 1;
+        let reply = reply.ok_or_else(|| SourceError::unavailable("has no answer left in the script"))?;
         if reply.body.len() > limit { Err(super::too_long(limit)) } else { Ok(reply) }
     }
 }

@@ -1,7 +1,7 @@
-//! The last good edition of each file that a source publishes as a whole, such as a register of a whole sector.
+//! The last good edition of each file that a source publishes as a whole, such as the register of a sector.
 //!
-//! A file is believed when its checksum is right, and from then on it answers until a newer one is believed: a download that
-//! breaks off or does not match leaves the edition as it was. Where there is a folder, the edition outlives the process.
+//! A source downloads the file through its session and offers it here. An edition replaces the last one only when its
+//! checksum is right, so a broken download changes nothing. With a folder, editions outlive the process.
 
 use std::{
     collections::HashMap,
@@ -38,7 +38,7 @@ struct Slots {
     slots: Mutex<HashMap<&'static str, Arc<tokio::sync::Mutex<EditionSlot>>>>,
 }
 
-/// The slot of one file. Whoever holds it is the only one who looks for a newer edition.
+/// The slot of one file. Its lock lets one task at a time look for a newer edition.
 #[derive(Debug, Default)]
 pub struct EditionSlot {
     edition: Option<Edition>,
@@ -66,7 +66,7 @@ impl EditionCache {
         Self(Arc::new(Slots { folder, ..Slots::default() }))
     }
 
-    /// The slot of a file. Waits for whoever is looking for a newer edition at the moment.
+    /// The slot of a file. Waits while another task looks for a newer edition.
     pub async fn slot(&self, name: &'static str) -> OwnedMutexGuard<EditionSlot> {
         let slot = self.0.slots.lock().unwrap_or_else(PoisonError::into_inner).entry(name).or_default().clone();
         let mut slot = slot.lock_owned().await;
@@ -104,7 +104,7 @@ impl EditionSlot {
         self.edition.is_some() && age.is_some_and(|age| Duration::try_from(age).is_ok_and(|age| age <= time))
     }
 
-    /// What to ask with whether the announcement of the edition still stands; nothing without a edition.
+    /// What to ask with whether the announcement of the edition still stands; nothing without an edition.
     #[must_use]
     pub fn etag(&self) -> Option<&str> {
         self.etag.as_deref().filter(|_| self.edition.is_some())

@@ -1,4 +1,8 @@
-//! Asking behind the breakers: what a flow's [`Session`] does with its requests.
+//! Sends a flow's requests behind the breakers.
+//!
+//! A flow in `source/` asks through its [`Session`](crate::spec::Session). [`Guarded`] is the other side of that session:
+//! it takes a permit from the breaker, sends with [`client`](crate::client), judges with [`classify`](crate::classify),
+//! and gives the verdict back to the breaker. [`activity`](crate::activity) makes one per attempt.
 
 use std::{
     sync::atomic::{AtomicBool, Ordering},
@@ -27,7 +31,7 @@ const PROBES: u32 = 10;
 const TURNS: Duration = Duration::from_secs(10);
 
 /// Remembers a job the moment it exists, so that another attempt finds it.
-pub type JobKeeper<'a> = &'a (dyn Fn(Job) -> BoxFuture<'a, ()> + Send + Sync);
+pub type OnJob<'a> = &'a (dyn Fn(Job) -> BoxFuture<'a, ()> + Send + Sync);
 
 /// What an attempt asks through, whichever source it asks.
 #[derive(Clone, Copy)]
@@ -39,7 +43,7 @@ pub struct Means<'a> {
     /// The last good editions of published files.
     pub editions: &'a EditionCache,
     /// Where started jobs are remembered.
-    pub keeper: Option<JobKeeper<'a>>,
+    pub on_job: Option<OnJob<'a>>,
 }
 
 /// One attempt at one operation, with the source that is asked on its behalf: the operation's own or a fallback.
@@ -200,8 +204,8 @@ impl Exchange for Guarded<'_> {
 
     fn keep(&self, job: Job) -> BoxFuture<'_, ()> {
         Box::pin(async move {
-            if let Some(keeper) = self.means.keeper {
-                keeper(job).await;
+            if let Some(on_job) = self.means.on_job {
+                on_job(job).await;
             }
         })
     }
@@ -227,5 +231,9 @@ impl Classify for OnPart<'_> {
 
     fn retry_after(&self) -> Option<Duration> {
         self.0.retry_after
+    }
+
+    fn failure(&self) -> circuit_registry::Failure {
+        self.0.failure()
     }
 }

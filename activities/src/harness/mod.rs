@@ -1,8 +1,8 @@
-//! Whole flows without upstreams: what an operation makes of answers that nobody has sent.
+//! Runs whole flows without a network, on answers from a script.
 //!
-//! A parser tried alone is tried on the bytes that its author thought of. Here every flow of the catalog, with every stand-in,
-//! runs from its first request to its answer on any bytes at all. The suite mangles what healthy upstreams say, the fuzzer
-//! makes things up; neither has to be told when a source is added.
+//! The tests corrupt the recorded answers of healthy upstreams; the fuzzer makes answers up. Every flow of the catalog,
+//! fallbacks included, runs from its first request to its result through [`flow`](crate::flow) and [`Client`]. A new source
+//! needs no change here.
 
 use circuit_registry::{BreakersConfig, CallError, CircuitRegistry};
 
@@ -16,12 +16,12 @@ use crate::{
     spec::{Answer, Entry, Flow, Reply, Session, Settings, Source, SourceError},
 };
 
-/// A route to an answer: an operation by its own source, or by one that stands in.
+/// A route to an answer: an operation by its own source, or by a fallback.
 #[derive(Debug, Clone, Copy)]
 pub struct Route {
     /// The operation.
     pub entry: Entry,
-    /// The source, or the stand-in as the finding's `via` names it.
+    /// The source, or the fallback as the finding's `via` names it.
     pub by: &'static str,
     /// Who is asked.
     pub source: &'static Source,
@@ -48,7 +48,7 @@ impl Route {
     }
 }
 
-/// Companies of many countries, of which nearly everything is known. Each route can be asked about one of them, and the
+/// Companies of many countries, with nearly every field filled. Each route can be asked about one of them, and the
 /// simulator has an answer.
 #[must_use]
 pub fn companies() -> Vec<Subject> {
@@ -88,7 +88,7 @@ const COMPANIES: &[(&str, &str, &str, &str, &str)] = &[
     ("SK", "31333532", "SK2020317068", "", "ESET, spol. s r.o."),
 ];
 
-/// Where flows are rehearsed. Its breakers never open, so that one failure does not hide what the next answer would do.
+/// Runs flows on scripts. Its breakers never open, so that one failure does not hide what the next answer would do.
 #[derive(Debug, Clone)]
 pub struct Harness {
     registry: CircuitRegistry,
@@ -97,24 +97,24 @@ pub struct Harness {
 }
 
 impl Harness {
-    /// A harness with a value for every credential, since all doors are open.
+    /// A harness with a value for every credential, so that every source can be asked.
     ///
     /// # Errors
     /// If a client cannot be set up on this machine.
     pub fn new() -> Result<Self, Box<dyn std::error::Error + Send + Sync>> {
-        let settings = Settings::read(|name| (!name.ends_with("_BASE_URL")).then(|| "rehearsed".to_owned()))?;
+        let settings = Settings::read(|name| (!name.ends_with("_BASE_URL")).then(|| "scripted".to_owned()))?;
         let script = Script::default();
         let client = Client::with_names(settings, Names::none())?;
         let registry = CircuitRegistry::new(BreakersConfig::from_yaml("defaults: { mode: force_closed }")?);
         Ok(Self { registry, client, script })
     }
 
-    /// The companies that a route asks somebody about. About others it knows the answer without asking.
+    /// The companies for which a route sends a request. For the others it has an answer without one.
     pub async fn asked_about(&self, route: &Route) -> Vec<Query> {
         let mut asked = Vec::new();
         for query in companies().into_iter().map(Query::from) {
-            // What comes of it is of no interest here, only that a request was made.
-            let _ = self.play(route, &query, Vec::new()).await;
+            // The result does not matter here, only whether a request was sent.
+            let _ = self.run(route, &query, Vec::new()).await;
             if self.script.asked() > 0 {
                 asked.push(query);
             }
@@ -126,13 +126,13 @@ impl Harness {
     ///
     /// # Errors
     /// As the flow.
-    pub async fn play(
+    pub async fn run(
         &self,
         route: &Route,
         query: &Query,
         replies: Vec<Reply>,
     ) -> Result<Answer, CallError<SourceError>> {
-        self.script.play(replies);
+        self.script.restart(replies);
         let client = self.client.clone().scripted(self.script.clone());
         follow(&self.registry, &client, route, query).await
     }
@@ -145,7 +145,7 @@ async fn follow(
     query: &Query,
 ) -> Result<Answer, CallError<SourceError>> {
     let editions = EditionCache::new(None); // nothing has been kept yet
-    let means = Means { registry, client, editions: &editions, keeper: None };
+    let means = Means { registry, client, editions: &editions, on_job: None };
     let guarded = Guarded::new(means, route.source, route.entry.operation, query);
     Session::new(&guarded).follow(&route.flow).await
 }

@@ -6,14 +6,14 @@ use osint_simulator::Simulator;
 use super::*;
 use crate::{
     model::Status,
-    parse::corruption::{Harm, harmed, objection},
+    parse::corruption::{Corruption, corrupted, objection},
     spec::SourceError,
 };
 
 /// What healthy upstreams say on one route.
 struct Recording {
     route: Route,
-    ask: Query,
+    query: Query,
     answer: Answer,
     replies: Vec<Reply>,
 }
@@ -28,21 +28,21 @@ async fn record() -> Vec<Recording> {
     let harness = Harness::new().expect("a harness");
     let mut recordings = Vec::new();
     for route in routes() {
-        let asks = harness.asked_about(&route).await;
+        let queries = harness.asked_about(&route).await;
         let mut best: Option<Recording> = None;
-        for ask in &asks {
+        for query in &queries {
             replies.lock().expect("no panic").clear();
             let client = client.clone().recorded(replies.clone());
-            if let Ok(answer) = follow(&harness.registry, &client, &route, ask).await {
+            if let Ok(answer) = follow(&harness.registry, &client, &route, query).await {
                 let replies = replies.lock().expect("no panic").clone();
                 let rank =
                     |answer: &Answer| answer.facts.companies.len() + usize::from(answer.status == Status::Complete);
                 if best.as_ref().is_none_or(|best| rank(&best.answer) < rank(&answer)) {
-                    best = Some(Recording { route, ask: ask.clone(), answer, replies });
+                    best = Some(Recording { route, query: query.clone(), answer, replies });
                 }
             }
         }
-        assert!(best.is_some() || asks.is_empty(), "{}: no company of the list has an answer", route.name());
+        assert!(best.is_some() || queries.is_empty(), "{}: no company of the list has an answer", route.name());
         recordings.extend(best);
     }
     recordings
@@ -51,9 +51,9 @@ async fn record() -> Vec<Recording> {
 /// Bytes of an answer that are spoilt. The tests of the parsers spoil every one.
 const PLACES: usize = 60;
 
-fn trouble(stop: CallError<SourceError>) -> SourceError {
+fn source_error(stop: CallError<SourceError>) -> SourceError {
     match stop {
-        CallError::Upstream(trouble) => trouble,
+        CallError::Upstream(error) => error,
         other => panic!("no breaker refuses on this harness: {other}"),
     }
 }
@@ -62,18 +62,18 @@ fn trouble(stop: CallError<SourceError>) -> SourceError {
 async fn every_way_survives_whatever_is_answered() {
     let harness = Harness::new().expect("a harness");
     let mut objections = Vec::new();
-    for Recording { route, ask, answer, replies } in record().await {
+    for Recording { route, query, answer, replies } in record().await {
         let name = route.name();
-        let again = harness.play(&route, &ask, replies.clone()).await.unwrap_or_else(|e| panic!("{name}: {e}"));
+        let again = harness.run(&route, &query, replies.clone()).await.unwrap_or_else(|e| panic!("{name}: {e}"));
         assert_eq!(again.facts, answer.facts, "{name}: the same answers, and another finding");
         for (at, reply) in replies.iter().enumerate() {
-            for (harm, body) in harmed(&reply.body, PLACES) {
+            for (corruption, body) in corrupted(&reply.body, PLACES) {
                 // An answer that is none by its status has nothing to lose.
-                let harm = if (200..300).contains(&reply.status) { harm } else { Harm::Emptied };
+                let corruption = if (200..300).contains(&reply.status) { corruption } else { Corruption::Emptied };
                 let mut spoilt = replies.clone();
                 spoilt[at].body.clone_from(&body);
-                let read = harness.play(&route, &ask, spoilt).await.map_err(trouble);
-                if let Some(objection) = objection(&answer, harm, &read) {
+                let read = harness.run(&route, &query, spoilt).await.map_err(source_error);
+                if let Some(objection) = objection(&answer, corruption, &read) {
                     objections.push(format!(
                         "{name}, answer {at}: {objection}, read from {}",
                         String::from_utf8_lossy(&body)
@@ -86,7 +86,7 @@ async fn every_way_survives_whatever_is_answered() {
 }
 
 #[tokio::test]
-async fn every_way_is_gone() {
+async fn every_route_survives_corruption() {
     let harness = Harness::new().expect("a harness");
     let mut silent = Vec::new();
     for route in routes() {

@@ -1,6 +1,6 @@
 //! The kinds, a row each, in the order of the enum.
 
-use super::{Identifier, Kind, Rule, checksum, vat};
+use super::{Identifier, Kind, Rule, checksum, compact, vat};
 
 const fn rule(
     kind: Kind,
@@ -64,13 +64,6 @@ fn grouped(value: &str, sizes: &[usize], separator: &str) -> String {
         rest = tail;
     }
     groups.join(separator)
-}
-
-/// Without spaces (also the narrow and the fixed ones) and the punctuation that registers print.
-pub(super) fn compact(text: &str) -> String {
-    text.chars()
-        .filter(|c| !c.is_whitespace() && !matches!(c, '.' | '-' | '/' | '_' | '\u{2010}'..='\u{2013}'))
-        .collect()
 }
 
 fn is_digits(text: &str) -> bool {

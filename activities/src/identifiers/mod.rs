@@ -186,5 +186,12 @@ impl fmt::Display for Identifier {
     }
 }
 
+/// Without spaces (also the narrow and the fixed ones) and the punctuation that registers print.
+fn compact(text: &str) -> String {
+    text.chars()
+        .filter(|c| !c.is_whitespace() && !matches!(c, '.' | '-' | '/' | '_' | '\u{2010}'..='\u{2013}'))
+        .collect()
+}
+
 #[cfg(test)]
 mod tests;

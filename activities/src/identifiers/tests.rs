@@ -151,7 +151,7 @@ fn valid_examples_are_read_and_shown() {
 }
 
 #[test]
-fn a_wrong_check_digit_is_told_from_a_wrong_form() {
+fn a_wrong_check_digit_differs_from_a_wrong_form() {
     for (kind, text) in MISTYPED {
         match kind.read(text) {
             Err(IdentifierError::Checksum { identifier, .. }) => assert_eq!(identifier.kind(), *kind),

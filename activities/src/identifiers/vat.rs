@@ -1,6 +1,6 @@
 //! VAT numbers of the EU: the form of each member state.
 
-use super::{Kind, checksum, kinds};
+use super::{Kind, checksum, compact};
 
 /// The national part. `9` is a digit, `A` a letter, `X` either, `B` itself, and the small letters are the classes below.
 const FORMS: [(&str, &[&str]); 28] = [
@@ -63,7 +63,7 @@ pub(super) fn matches(prefix: &str, national: &str) -> bool {
 /// Prefix and national part; the numbers of Switzerland and Norway are no EU numbers.
 pub(super) fn normalise(text: &str) -> Option<String> {
     // Irish numbers may contain `+` and `*`, so only the usual punctuation goes.
-    let value = kinds::compact(text);
+    let value = compact(text);
     let (prefix, national) = value.split_at_checked(2)?;
     let prefix = if prefix == "GR" { "EL" } else { prefix };
     let national = if prefix == "BE" && national.len() == 9 { format!("0{national}") } else { national.to_owned() };

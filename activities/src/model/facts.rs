@@ -147,7 +147,7 @@ pub struct Address {
 }
 
 impl Address {
-    /// The address on one line, without the country; `None` if nothing of it is known. A street that names the town
+    /// The address on one line, without the country; `None` if nothing is known. A street that names the town
     /// already, as some registers write it, is the line.
     #[must_use]
     pub fn line(self) -> Option<String> {
@@ -377,7 +377,7 @@ pub struct Place {
     pub attribution: Option<String>,
 }
 
-/// A watch-list screening that took place. No hits here means "asked, and nobody named"; an unscreened name has no
+/// A watch-list screening that took place. No hits here means "asked, and no match"; an unscreened name has no
 /// screening at all.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]

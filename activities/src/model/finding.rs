@@ -1,4 +1,4 @@
-//! One question to one source, and what became of it.
+//! One question to one source, and its result.
 
 use std::time::Duration;
 
@@ -15,9 +15,9 @@ use crate::error::Class;
 pub enum Status {
     /// The source answered in full.
     Complete,
-    /// Some of it: part of the source failed, or answered about less than was asked.
+    /// Partly: part of the source failed, or answered about less than was asked.
     Partial,
-    /// An earlier answer stands in for the source; [`Finding::as_of`] says how old it is.
+    /// An earlier answer is the fallback for the source; [`Finding::as_of`] says how old it is.
     Cached,
     /// The source could not be asked, or failed; nothing is known, in either direction.
     Degraded,
@@ -144,7 +144,7 @@ pub struct Finding {
     /// The date the source itself gives for its data, or the age of a cached answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub as_of: Option<Timestamp>,
-    /// The stand-in that answered in the place of the source.
+    /// The fallback that answered instead of the source.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub via: Option<String>,
     /// When it makes sense to ask again, where that is known.

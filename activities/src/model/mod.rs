@@ -1,7 +1,7 @@
 //! What an investigation is about, what it asks, and what it gets back.
 //!
 //! Everything here is plain data that crosses the workflow boundary: it serialises, it has no behaviour that depends on
-//! time or on the process, and a workflow may use all of it.
+//! time or on the process, and a workflow may use everything here.
 
 mod country;
 mod facts;

@@ -56,7 +56,7 @@ pub enum SubjectError {
 }
 
 impl Subject {
-    /// So many persons are asked about: some sources charge by the person.
+    /// Most persons that are asked about: some sources charge by the person.
     pub const PERSONS: usize = 5;
 
     /// A subject of which only the country is known; fill in the fields that are.
@@ -228,8 +228,8 @@ mod tests {
         assert_eq!(enriched.address.as_deref(), Some("Forusbeen 50, STAVANGER"));
         let named = Subject { name: Some("Given".into()), ..known.clone() };
         assert_eq!(named.enriched(&facts).name.as_deref(), Some("Given"), "the user's own word stays");
-        let stranger = Facts { companies: vec![company("1", "OTHER")], ..Facts::default() };
-        assert_eq!(known.clone().enriched(&stranger), known);
+        let other = Facts { companies: vec![company("1", "OTHER")], ..Facts::default() };
+        assert_eq!(known.clone().enriched(&other), known);
     }
 
     #[test]

@@ -7,12 +7,20 @@
 use jiff::{Timestamp, civil, tz::TimeZone};
 use serde_json::Value;
 
-use super::date::iso;
+use super::{
+    date::iso,
+    place::{Child, Place},
+};
 use crate::spec::SourceError;
 
-/// A place in a document, or the absence of one. Going further from an absent place stays absent.
-#[derive(Debug, Clone, Copy)]
-pub struct Node<'a>(Option<&'a Value>);
+/// A place in a JSON document, or the absence of one.
+pub type Node<'a> = Place<'a, Value>;
+
+impl Child for Value {
+    fn child(&self, name: &str) -> Option<&Self> {
+        self.get(name).filter(|value| !value.is_null())
+    }
+}
 
 /// Parses a body.
 ///
@@ -53,24 +61,6 @@ impl<'a> Node<'a> {
     #[must_use]
     pub const fn root(value: &'a Value) -> Self {
         Self(Some(value))
-    }
-
-    /// The member of that name.
-    #[must_use]
-    pub fn get(self, name: &str) -> Self {
-        Self(self.0.and_then(|value| value.get(name)).filter(|value| !value.is_null()))
-    }
-
-    /// The member at the end of a path such as `entity.legalName.name`.
-    #[must_use]
-    pub fn at(self, path: &str) -> Self {
-        path.split('.').fold(self, Self::get)
-    }
-
-    /// True if there is something.
-    #[must_use]
-    pub const fn exists(self) -> bool {
-        self.0.is_some()
     }
 
     /// A text, also where the source writes a number or a truth value; blank is absent.
@@ -246,7 +236,7 @@ mod tests {
     use crate::spec::Class;
 
     #[test]
-    fn bodies_that_are_no_json_are_told_apart() {
+    fn broken_json_has_errors_of_its_own() {
         let class = |body: &[u8]| parse(body).expect_err("no JSON").class;
         assert_eq!(class(b""), Class::Unavailable);
         assert_eq!(class(b" \n"), Class::Unavailable);

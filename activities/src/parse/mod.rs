@@ -3,6 +3,7 @@
 pub mod date;
 pub mod html;
 pub mod json;
+pub mod place;
 pub mod soap;
 pub mod stream;
 pub mod text;

@@ -1,6 +1,6 @@
 //! Large JSON, a record at a time: a file of 200 MB is read in the memory of its longest record.
 //!
-//! Whoever sends such a file could send a larger one, or one record without an end, so both are limited; what comes out of
+//! A server could send a larger file, or one record without an end, so both are limited; what comes out of
 //! a decompression counts, not what goes into it.
 
 use std::{cell::Cell, fmt, io, rc::Rc};
@@ -53,11 +53,11 @@ pub fn records(text: impl io::Read, whole: u64, each: &mut dyn FnMut(Value)) -> 
         each(value);
     };
     let list = List { each: &mut counted, depth: 0 };
-    reader.deserialize_any(list).and_then(|()| reader.end()).map_err(|error| trouble(&error))?;
+    reader.deserialize_any(list).and_then(|()| reader.end()).map_err(|error| source_error(&error))?;
     Ok(count)
 }
 
-fn trouble(error: &serde_json::Error) -> SourceError {
+fn source_error(error: &serde_json::Error) -> SourceError {
     match error.classify() {
         serde_json::error::Category::Eof => SourceError::unavailable("broke off its file"),
         serde_json::error::Category::Io if error.to_string().contains("too large") => {
@@ -118,7 +118,7 @@ mod tests {
     fn read(text: &[u8], whole: u64) -> Result<Vec<String>, Class> {
         let mut seen = Vec::new();
         let count = records(text, whole, &mut |record| seen.push(record["a"].to_string()));
-        count.map(|count| assert_eq!(count, seen.len() as u64)).map(|()| seen).map_err(|trouble| trouble.class)
+        count.map(|count| assert_eq!(count, seen.len() as u64)).map(|()| seen).map_err(|error| error.class)
     }
 
     #[test]

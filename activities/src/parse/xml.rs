@@ -1,6 +1,6 @@
 //! XML as SOAP services write it: any prefixes, values as text, one element where several are promised.
 //!
-//! The reader is made for answers of strangers. Names lose their namespaces, because services change prefixes from one
+//! The reader is made for answers of unknown servers. Names lose their namespaces, because services change prefixes from one
 //! release to the next and no two elements here differ by namespace alone. A document type is refused and entities beyond
 //! XML's own five stay as they are written, so nothing expands; depth and number of elements have limits, so nothing piles
 //! up either. As with JSON, what a conclusion rests on is *required*, and everything else may be missing.
@@ -15,6 +15,7 @@ use quick_xml::{
 };
 
 use super::json::{lacks, moment};
+use super::place::{Child, Place};
 use crate::spec::SourceError;
 
 /// Deepest nesting that is read. SOAP answers have about ten levels.
@@ -32,9 +33,14 @@ pub struct Element {
     children: Vec<Element>,
 }
 
-/// A place in a document, or the absence of one. Going further from an absent place stays absent.
-#[derive(Debug, Clone, Copy)]
-pub struct Node<'a>(Option<&'a Element>);
+/// A place in an XML document, or the absence of one.
+pub type Node<'a> = Place<'a, Element>;
+
+impl Child for Element {
+    fn child(&self, name: &str) -> Option<&Self> {
+        self.root().all(name).next().and_then(|node| node.0)
+    }
+}
 
 /// Parses a body, in the encoding that it declares.
 ///
@@ -131,7 +137,7 @@ fn element(tag: &BytesStart<'_>, second: bool, nodes: &mut usize) -> Result<Elem
     Ok(Element { name, attributes, ..Element::default() })
 }
 
-/// Adds to the innermost open element; text outside of the root is nobody's.
+/// Adds to the innermost open element; text outside of the root is dropped.
 fn write(open: &mut [Element], text: &str) -> Option<Element> {
     if let Some(element) = open.last_mut() {
         element.text.push_str(text);
@@ -167,7 +173,7 @@ impl Element {
     /// The element as a place to start from.
     #[must_use]
     pub const fn root(&self) -> Node<'_> {
-        Node(Some(self))
+        Place(Some(self))
     }
 }
 
@@ -179,8 +185,8 @@ impl Element {
         1 + self.children.iter().map(Self::places).sum::<usize>()
     }
 
-    /// Writes the document with `stranger` in the place of what is inside the element that the countdown ends at.
-    pub(super) fn write(&self, out: &mut String, countdown: &mut usize, stranger: &str) {
+    /// Writes the document with `replacement` in the place of what is inside the element that the countdown ends at.
+    pub(super) fn write(&self, out: &mut String, countdown: &mut usize, replacement: &str) {
         *countdown = countdown.wrapping_sub(1);
         out.push_str(&format!("<{}", self.name));
         for (name, value) in &self.attributes {
@@ -188,12 +194,12 @@ impl Element {
         }
         out.push('>');
         if *countdown == 0 {
-            out.push_str(stranger);
+            out.push_str(replacement);
             *countdown = usize::MAX;
         } else {
             out.push_str(&escape(&self.text));
             for child in &self.children {
-                child.write(out, countdown, stranger);
+                child.write(out, countdown, replacement);
             }
         }
         out.push_str(&format!("</{}>", self.name));
@@ -210,30 +216,12 @@ impl<'a> Node<'a> {
     /// The elements directly inside.
     pub fn children(self) -> impl Iterator<Item = Node<'a>> {
         let children: &'a [Element] = self.0.map_or(&[], |element| &element.children);
-        children.iter().map(|element| Node(Some(element)))
+        children.iter().map(|element| Place(Some(element)))
     }
 
     /// The elements of that name directly inside, none, one or many. Those marked as nil are none.
     pub fn all(self, name: &str) -> impl Iterator<Item = Node<'a>> {
         self.children().filter(move |child| child.name() == name && child.attribute("nil") != Some("true"))
-    }
-
-    /// The first element of that name directly inside.
-    #[must_use]
-    pub fn get(self, name: &str) -> Self {
-        self.all(name).next().unwrap_or(Node(None))
-    }
-
-    /// The element at the end of a path such as `Body.Fault.faultstring`.
-    #[must_use]
-    pub fn at(self, path: &str) -> Self {
-        path.split('.').fold(self, Self::get)
-    }
-
-    /// True if there is something.
-    #[must_use]
-    pub const fn exists(self) -> bool {
-        self.0.is_some()
     }
 
     /// An attribute of that local name.
@@ -308,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn bodies_that_are_no_xml_are_told_apart() {
+    fn broken_xml_has_errors_of_its_own() {
         assert_eq!(class(b" \n"), Class::Unavailable);
         assert_eq!(class(b"{\"a\":1}"), Class::BadShape);
         assert_eq!(class(b"<!DOCTYPE html>\n<html><p>maintenance"), Class::Unavailable);

@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_that_was_struck_off_has_ceased_and_one_in_liquidation_has_not() {
+    fn a_struck_off_entry_has_ceased_one_in_liquidation_has_not() {
         let standing = |rest: &str| {
             let body = format!(r#"{{"name":"X","uid":"CHE1",{rest}}}"#);
             detail(body.as_bytes()).expect("an entry").facts.companies[0].standing

@@ -35,7 +35,7 @@ pub static SOURCE: Source = Source {
     timeout: Duration::from_secs(45), // the page's own 30 s, and a browser to start
     rules: &[on(413).json().means(Class::Business, "finds the website too large")],
     probe: Some(Probe { request: || Request::get("/health"), read: healthy }),
-    limits: "those of our own installation: 1000 requests a minute unless it is told otherwise",
+    limits: "those of our own installation: 1000 requests a minute by default",
     terms: "those of the website visited",
     operations: &[Operation {
         name: "crawl4ai.website",
@@ -51,7 +51,7 @@ pub static SOURCE: Source = Source {
 /// Words in links to the page on which a company says who it is.
 const NOTICES: [&str; 7] = ["impressum", "imprint", "legal", "légal", "colofon", "juridisk", "company-information"];
 
-/// So many links to such pages are reported.
+/// Most links to such pages that are reported.
 const MOST_NOTICES: usize = 5;
 
 fn healthy(body: &[u8]) -> Result<(), SourceError> {
@@ -108,7 +108,7 @@ async fn visit(session: &Session<'_>, address: &str) -> Result<Page, CallError<S
     Ok(page)
 }
 
-/// Not the crawler's trouble: it was not asked, or was led astray.
+/// Not a failure of the crawler: it was not asked, or a redirect led it away.
 fn refused(why: guard::Refusal) -> CallError<SourceError> {
     CallError::Upstream(SourceError::business(format!("is not sent to a website whose address {why}")).unsent())
 }
@@ -145,8 +145,8 @@ fn notices(links: Node<'_>) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     for link in links.items() {
         let Some(href) = link.get("href").text() else { continue };
-        let said = format!("{href} {}", link.get("text").text().unwrap_or_default()).to_lowercase();
-        let fits = NOTICES.iter().any(|word| said.contains(word)) && guard::admit(&href).is_ok();
+        let label = format!("{href} {}", link.get("text").text().unwrap_or_default()).to_lowercase();
+        let fits = NOTICES.iter().any(|word| label.contains(word)) && guard::admit(&href).is_ok();
         if fits && found.len() < MOST_NOTICES && !found.contains(&href) {
             found.push(href);
         }
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_says_who_it_is_and_nobody_on_it_is_kept() {
+    fn a_page_names_its_company_and_no_person_is_kept() {
         let home = page(&body(&home()), &subject()).expect("a page");
         assert_eq!((home.title.as_deref(), home.url.as_str()), (Some("Equinor"), "https://www.equinor.com/"));
         assert_eq!(home.states, ["registration number"]);
@@ -230,22 +230,22 @@ mod tests {
     }
 
     #[test]
-    fn trouble_of_the_website_is_not_trouble_of_the_crawler() {
-        let trouble = |body: &[u8]| page(body, &subject()).expect_err("no page");
+    fn errors_of_the_website_are_not_errors_of_the_crawler() {
+        let source_error = |body: &[u8]| page(body, &subject()).expect_err("no page");
         for dead in [with("success", json!(false)), with("status_code", json!(503)), with("status_code", json!("500"))]
         {
-            let trouble = trouble(&dead);
-            assert_eq!((trouble.class, trouble.scope), (Class::Unavailable, Scope::Subject));
+            let error = source_error(&dead);
+            assert_eq!((error.class, error.scope), (Class::Unavailable, Scope::Subject));
         }
-        assert_eq!(trouble(&with("status_code", json!(404))).class, Class::NotFound);
+        assert_eq!(source_error(&with("status_code", json!(404))).class, Class::NotFound);
         for odd in [&b"{}"[..], br#"{"results":[]}"#, br#"{"results":[{}]}"#, br#"{"results":[{"success":true}]}"#] {
-            let trouble = trouble(odd);
-            assert_eq!((trouble.class, trouble.scope), (Class::BadShape, Scope::Service));
+            let error = source_error(odd);
+            assert_eq!((error.class, error.scope), (Class::BadShape, Scope::Service));
         }
     }
 
     #[test]
-    fn numbers_are_recognised_however_they_are_written_and_never_inside_of_others() {
+    fn numbers_are_found_in_every_spelling_never_inside_others() {
         let vat = Some("NO923609016MVA".to_owned());
         let subject = Subject { vat, name: None, ..subject() };
         let states = |text: &str| stated(text, &subject);

@@ -29,7 +29,7 @@ pub static SOURCE: Source = Source {
             .with("VYSTUP_PRILIS_MNOHO_VYSLEDKU")
             .means(Class::Business, "has too many companies of that name to list them"),
         on(400).with("CHYBA_VSTUPU").means(Class::Business, "does not accept the question"),
-        // It counts requests and bars whoever exceeds its terms: an hour away is cheaper than a longer bar.
+        // It counts requests and bars a client that exceeds its terms: an hour away is cheaper than a longer bar.
         on(403)
             .means(Class::Throttled, "has barred us, as it does with those who ask too often")
             .stay(Stay::Seconds(3600)),
@@ -99,12 +99,12 @@ fn state_in(entity: Node<'_>, register: &'static str) -> Result<Option<String>, 
 
 fn insolvency(body: &[u8]) -> Result<Answer, SourceError> {
     let document = reader::parse(body)?;
-    let told = |register, name: &str| {
+    let note = |register, name: &str| {
         let state = state_in(Node::root(&document), register)?;
         let answer = state.map_or_else(|| "no record".to_owned(), |state| format!("a record exists ({state})"));
         Ok(format!("{name}: {answer}"))
     };
-    let notes = vec![told("stavZdrojeIr", "insolvency register")?, told("stavZdrojeCeu", "bankruptcy register")?];
+    let notes = vec![note("stavZdrojeIr", "insolvency register")?, note("stavZdrojeCeu", "bankruptcy register")?];
     Ok(Answer { status: Status::Partial, ..Facts { notes, ..Facts::default() }.into() })
 }
 
@@ -298,13 +298,16 @@ mod tests {
     }
 
     #[test]
-    fn other_registers_are_told_by_state_or_not_at_all() {
-        let told = insolvency(ENTITY).expect("states");
-        assert_eq!((told.status, told.facts.notes[0].as_str()), (Status::Partial, "insolvency register: no record"));
+    fn other_registers_are_noted_by_state_or_the_answer_fails() {
+        let answer = insolvency(ENTITY).expect("states");
+        assert_eq!(
+            (answer.status, answer.facts.notes[0].as_str()),
+            (Status::Partial, "insolvency register: no record")
+        );
         let with = |from: &str, to: &str| String::from_utf8_lossy(ENTITY).replace(from, to).into_bytes();
         let bankrupt = with(r#""stavZdrojeIr": "NEEXISTUJICI""#, r#""stavZdrojeIr": "AKTIVNI""#);
-        let told = insolvency(&bankrupt).expect("states").facts.notes.remove(0);
-        assert_eq!(told, "insolvency register: a record exists (aktivni)");
+        let answer = insolvency(&bankrupt).expect("states").facts.notes.remove(0);
+        assert_eq!(answer, "insolvency register: a record exists (aktivni)");
         for odd in [with("NEEXISTUJICI", "NOVY"), with("stavZdrojeIr", "x"), b"{}".to_vec()] {
             assert_eq!(insolvency(&odd).expect_err("no state").class, Class::BadShape);
         }

@@ -1,7 +1,7 @@
 //! ISIR: the Czech insolvency register, over SOAP.
 //!
 //! Every answer is a 200 with a code in it. One code means "nothing found", which is the good news a report is after;
-//! others mean that the database behind the service is gone. A code nobody has heard of is an outage: read as "nothing
+//! others mean that the database behind the service is gone. An unknown code is an outage: read as "nothing
 //! found" it would call a bankrupt company sound.
 
 use super::cz_ares;
@@ -69,7 +69,7 @@ fn proceedings(body: &[u8]) -> Result<Answer, SourceError> {
                 None => SourceError::not_found(*reason),
             },
             Some((_, class, reason)) => SourceError::new(*class, *reason),
-            None => outage("a code that stands for trouble of its own"),
+            None => outage("a code that means a failure of its own"),
         });
     }
     let notices: Vec<_> = answer.all("data").map(proceeding).collect::<Result<_, _>>()?;
@@ -91,7 +91,7 @@ fn proceeding(case: Node<'_>) -> Result<Notice, SourceError> {
     let number = case.require("bcVec")?.text().unwrap_or_default();
     let senate = case.get("cisloSenatu").text().unwrap_or_default();
     let (kind, year) = (case.get("druhVec").text().unwrap_or("INS"), case.get("rocnik").text().unwrap_or_default());
-    let told = [
+    let parts = [
         Some(format!("{senate} {kind} {number}/{year}").trim().to_owned()),
         text("druhStavKonkursu"),
         day("datumPmUkonceniUpadku").map(|day| format!("ended {day}")),
@@ -99,7 +99,7 @@ fn proceeding(case: Node<'_>) -> Result<Notice, SourceError> {
     Ok(Notice {
         date: day("datumPmZahajeniUpadku"),
         kind: Some("insolvency".to_owned()),
-        text: Some(told.into_iter().flatten().collect::<Vec<_>>().join(", ")),
+        text: Some(parts.into_iter().flatten().collect::<Vec<_>>().join(", ")),
         publisher: text("nazevOrganizace"),
         url: text("urlDetailRizeni"),
     })
@@ -108,7 +108,7 @@ fn proceeding(case: Node<'_>) -> Result<Notice, SourceError> {
 /// A probe asks about a company whose answer is beside the point, as long as it is one.
 fn alive(body: &[u8]) -> Result<(), SourceError> {
     match proceedings(body) {
-        Err(trouble) if !matches!(trouble.class, Class::NotFound | Class::Business) => Err(trouble),
+        Err(error) if !matches!(error.class, Class::NotFound | Class::Business) => Err(error),
         _ => Ok(()),
     }
 }
@@ -151,8 +151,8 @@ mod tests {
             (case.date.as_deref(), case.publisher.as_deref()),
             (Some("2026-02-05"), Some("Městský soud v Praze"))
         );
-        let told = serde_json::to_string(&answer.facts).expect("JSON");
-        assert!(!told.contains("8001011234") && !told.contains("Vzorová"), "{told}");
+        let facts = serde_json::to_string(&answer.facts).expect("JSON");
+        assert!(!facts.contains("8001011234") && !facts.contains("Vzorová"), "{facts}");
         assert_survives_corruption("cz_isir.insolvency", proceedings, &body(&format!("{CASE}{STATE}")));
     }
 
@@ -167,8 +167,8 @@ mod tests {
             ("SERVER1", Class::Unavailable),
             ("NEW", Class::Unavailable),
         ] {
-            let trouble = proceedings(&coded(code)).expect_err(code);
-            assert_eq!(trouble.class, class, "{code}");
+            let error = proceedings(&coded(code)).expect_err(code);
+            assert_eq!(error.class, class, "{code}");
             assert_eq!(alive(&coded(code)).is_ok(), class != Class::Unavailable, "{code} as a sign of life");
         }
         assert!(proceedings(&coded("WS2")).expect_err("none").reason.contains("as of 2026-11-30T07:55"));

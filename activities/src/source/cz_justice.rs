@@ -1,13 +1,13 @@
 //! Justice: the Czech collection of deeds, by the JSON behind its portal.
 //!
 //! The portal's front door takes automated clients for robots and sends them a page, with a 200 as often as with a 403.
-//! The older site knows the same deeds and stands in.
+//! The older site knows the same deeds and is the fallback.
 
 use std::time::Duration;
 
-use super::cz_justice_legacy;
+use super::{cz_justice_legacy, czech_deeds::filed};
 use crate::{
-    model::{Accounts, Facts, Notice, Subject},
+    model::{Notice, Subject},
     parse::date::iso,
     parse::json::{self, Node},
     spec::{
@@ -71,29 +71,6 @@ fn deed(entry: Node<'_>) -> Result<Notice, SourceError> {
     })
 }
 
-/// What both sites' lists come to: the documents, newest first, and the years whose accounts are among them.
-pub(super) fn filed(mut notices: Vec<Notice>) -> Result<Answer, SourceError> {
-    if notices.is_empty() {
-        return Err(SourceError::not_found("has no deed of this company"));
-    }
-    notices.sort_by(|a, b| b.date.cmp(&a.date));
-    let mut accounts: Vec<_> = notices.iter().flat_map(years).collect();
-    accounts.sort_by(|a, b| b.to.cmp(&a.to));
-    Ok(Facts { notices, accounts, ..Facts::default() }.into())
-}
-
-/// The financial statements that a deed contains, by year: `výroční zpráva [2024], účetní závěrka [2024]`.
-fn years(notice: &Notice) -> Vec<Accounts> {
-    let kinds = notice.kind.as_deref().unwrap_or_default().split(',');
-    let statements = kinds.filter_map(|kind| kind.trim().strip_prefix("účetní závěrka"));
-    let accounts = statements.map(|rest| Accounts {
-        to: rest.trim().strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).map(str::to_owned),
-        filing: notice.date.as_ref().map(|date| format!("účetní závěrka, filed {date}")),
-        ..Accounts::default()
-    });
-    accounts.filter(|accounts| accounts.to.is_some()).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -115,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_collection_is_told_from_a_page() {
+    fn an_empty_collection_differs_from_a_page() {
         let empty = br#"{"vysledekdetail":{"prehledlistin":[]}}"#;
         assert_eq!(deeds(empty).expect_err("none").class, Class::NotFound);
         assert_eq!(deeds(br#"{"vysledekdetail":{}}"#).expect_err("no list").class, Class::BadShape);

@@ -1,10 +1,10 @@
-//! The older site of the Czech registers: stands in for the portal of the collection of deeds, in three pages.
+//! The older site of the Czech registers: the fallback for the portal of the collection of deeds, in three pages.
 
 use circuit_registry::CallError;
 use encoding_rs::UTF_8;
 use futures::future::BoxFuture;
 
-use super::cz_justice::filed;
+use super::czech_deeds::filed;
 use crate::{
     model::Notice,
     parse::date::iso,
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_found_is_told_from_no_register() {
+    fn nothing_found_differs_from_no_register() {
         let of = |body: &[u8]| page(body, None).and_then(|page| subject(&page)).expect_err("no company").class;
         assert_eq!(of(include_bytes!("../../../simulator/fixtures/cz_justice_legacy/nothing.html")), Class::NotFound);
         assert_eq!(of(include_bytes!("../../../simulator/fixtures/html/challenge.html")), Class::Unavailable);

@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn a_code_that_nobody_knows_is_an_outage() {
+    fn an_unknown_code_is_an_outage() {
         let unknown = company(br#"{"error":"SOMETHING_NEW","t":0,"version":6}"#).expect_err("no entry");
         assert_eq!(unknown.class, Class::Unavailable);
     }
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_of_graphql_are_outages_and_a_missing_list_is_no_empty_one() {
+    fn graphql_errors_and_missing_lists_are_outages() {
         let class = |body: &str| nodes(body.as_bytes(), "CVR_Navn").expect_err("no records").class;
         assert_eq!(class(r#"{"errors":[{"message":"x"}]}"#), Class::Unavailable);
         assert_eq!(class(r#"{"data":{"CVR_Navn":{}}}"#), Class::BadShape);

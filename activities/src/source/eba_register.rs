@@ -142,14 +142,14 @@ fn licence<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, CallErr
                 let found = look_up(edition.clone(), subject).await?;
                 slot.replace(edition, Timestamp::now()).await;
                 slot.confirmed_as(etag);
-                return told(found, newest.date).map_err(CallError::Upstream);
+                return answer(found, newest.date).map_err(CallError::Upstream);
             }
             slot.confirm(Timestamp::now());
         }
         let edition = slot.last().map_err(CallError::Upstream)?;
         drop(slot);
         let date = edition.date;
-        told(look_up(edition, subject).await?, date).map_err(CallError::Upstream)
+        answer(look_up(edition, subject).await?, date).map_err(CallError::Upstream)
     })
 }
 
@@ -158,19 +158,19 @@ fn licence_by_copy<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer,
         let edition = session.editions().slot(FILE).await.last().map_err(CallError::Upstream)?;
         let date = edition.date;
         let companies = look_up(edition, session.subject()).await?;
-        let notes = if companies.is_empty() { vec![nobody(date)] } else { vec![] };
+        let notes = if companies.is_empty() { vec![not_listed(date)] } else { vec![] };
         let answer = Answer::from(Facts { companies, notes, ..Facts::default() }).dated(Some(date));
         Ok(Answer { status: Status::Cached, reason: Some(format!("as of {}", day(date))), ..answer })
     })
 }
 
-fn nobody(date: Timestamp) -> String {
+fn not_listed(date: Timestamp) -> String {
     format!("names no such institution in its edition of {}", day(date))
 }
 
-fn told(companies: Vec<Company>, date: Timestamp) -> Result<Answer, SourceError> {
+fn answer(companies: Vec<Company>, date: Timestamp) -> Result<Answer, SourceError> {
     if companies.is_empty() {
-        return Err(SourceError::not_found(nobody(date)));
+        return Err(SourceError::not_found(not_listed(date)));
     }
     Ok(Answer::from(Facts { companies, ..Facts::default() }).dated(Some(date)))
 }

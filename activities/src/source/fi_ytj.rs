@@ -85,6 +85,37 @@ fn wording(coded: Node<'_>) -> Option<String> {
     english.or_else(|| descriptions.items().next()).and_then(|d| d.get("description").text())
 }
 
+/// A situation in force outweighs the state in the trade register.
+fn standing(entry: Node<'_>, situations: &[String]) -> Standing {
+    let has = |code: &str| situations.iter().any(|situation| situation == code);
+    if has("KONK") {
+        Standing::Insolvent
+    } else if has("SANE") {
+        Standing::Restructuring
+    } else if has("SELTILA") {
+        Standing::Liquidation
+    } else {
+        match entry.get("tradeRegisterStatus").text().as_deref() {
+            _ if entry.get("endDate").exists() => Standing::Ceased,
+            Some("1") => Standing::Active,
+            Some("2" | "4") => Standing::Ceased,
+            _ => Standing::Unknown,
+        }
+    }
+}
+
+/// An entry in one of the registers that a report shows, with its state.
+fn registration(item: Node<'_>) -> Option<String> {
+    let name = match item.get("register").text()?.as_str() {
+        "1" => "trade register",
+        "5" => "prepayment register",
+        "6" => "VAT register",
+        "7" => "employer register",
+        _ => return None,
+    };
+    Some(format!("{name}: {}", wording(item)?))
+}
+
 fn company(entry: Node<'_>) -> Result<Company, SourceError> {
     let text = |path: &str| entry.at(path).text();
     let id = entry.require("businessId")?.require_text("value")?;
@@ -93,41 +124,15 @@ fn company(entry: Node<'_>) -> Result<Company, SourceError> {
     let former = entry.get("names").items().filter(|item| is_name(item) && item.get("endDate").exists());
     let situations: Vec<_> =
         current(entry.get("companySituations")).filter_map(|item| item.get("type").text()).collect();
-    let has = |code: &str| situations.iter().any(|situation| situation == code);
-    let trade_register = text("tradeRegisterStatus");
-    let standing = if has("KONK") {
-        Standing::Insolvent
-    } else if has("SANE") {
-        Standing::Restructuring
-    } else if has("SELTILA") {
-        Standing::Liquidation
-    } else {
-        match trade_register.as_deref() {
-            _ if entry.get("endDate").exists() => Standing::Ceased,
-            Some("1") => Standing::Active,
-            Some("2" | "4") => Standing::Ceased,
-            _ => Standing::Unknown,
-        }
-    };
     let address = current(entry.get("addresses")).find(|item| item.get("type").text().as_deref() == Some("1"));
     let activity = entry.get("mainBusinessLine");
-    let register = |item: Node<'_>| {
-        let name = match item.get("register").text()?.as_str() {
-            "1" => "trade register",
-            "5" => "prepayment register",
-            "6" => "VAT register",
-            "7" => "employer register",
-            _ => return None,
-        };
-        Some(format!("{name}: {}", wording(item)?))
-    };
     Ok(Company {
         name: Some(name.ok_or_else(|| json::lacks("names"))?),
         vat: Some(format!("FI{}", id.replace('-', ""))),
         id: Some(id),
         country: Some("FI".to_owned()),
         euid: text("euId.value"),
-        standing,
+        standing: standing(entry, &situations),
         status: (!situations.is_empty()).then(|| situations.join(", ")),
         legal_form: current(entry.get("companyForms")).find_map(wording),
         address: address.map(|address| Address {
@@ -146,7 +151,7 @@ fn company(entry: Node<'_>) -> Result<Company, SourceError> {
             .into_iter()
             .collect(),
         website: text("website.url"),
-        registrations: current(entry.get("registeredEntries")).filter_map(register).collect(),
+        registrations: current(entry.get("registeredEntries")).filter_map(registration).collect(),
         ..Company::default()
     })
 }

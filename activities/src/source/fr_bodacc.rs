@@ -1,7 +1,7 @@
 //! BODACC: the French gazette of legal notices about companies, on an open-data platform.
 //!
 //! The interesting parts of a notice are JSON inside a string, and which of them a notice has depends on its family. A family
-//! that does not exist is no error but an empty answer, so the families that are asked for stand in a table here.
+//! that does not exist is no error but an empty answer, so a table here lists the families that are asked for.
 
 use crate::{
     model::{Facts, Notice, Subject},
@@ -80,14 +80,14 @@ fn notice(notice: Node<'_>) -> Result<Notice, SourceError> {
     Ok(Notice {
         date: Some(notice.require_text("dateparution")?),
         kind: text("familleavis_lib").or_else(|| text("familleavis")),
-        text: said(notice),
+        text: summary(notice),
         publisher: text("tribunal"),
         url: text("url_complete"),
     })
 }
 
 /// What a notice says, from whichever of its parts it has. The free text of a judgment names persons and is left out.
-fn said(notice: Node<'_>) -> Option<String> {
+fn summary(notice: Node<'_>) -> Option<String> {
     const PARTS: [(&str, &[&str]); 4] = [
         ("jugement", &["nature", "date"]),
         ("depot", &["typeDepot", "dateCloture"]),

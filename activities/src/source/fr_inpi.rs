@@ -35,7 +35,7 @@ pub static SOURCE: Source = Source {
             .means(Class::Denied, "has an account of ours that is not of the type for programs: change it at INPI"),
         on(404).json().means(Class::NotFound, "knows no such company"),
     ],
-    // Without a token: being told so in JSON is a sign of life, and costs nothing of the day's requests.
+    // Without a token: a refusal in JSON is a sign of life, and costs nothing of the day's requests.
     probe: Some(Probe::json(|| Request::get("/companies/552032534"))),
     limits: "10 000 requests and 10 GB a day; accounts that exceed them are banned",
     terms: "open licence 2.0; records marked as not to be disclosed must not be passed on",
@@ -110,7 +110,7 @@ fn search<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, CallErro
 fn record(body: &[u8]) -> Result<Answer, SourceError> {
     let document = reader::parse(body)?;
     let record = Node::root(&document);
-    let mut answer = french::told(vec![entry(record)?])?.dated(record.get("updatedAt").time());
+    let mut answer = french::answer(vec![entry(record)?])?.dated(record.get("updatedAt").time());
     let roles = record.at("formality.content.personneMorale.composition.pouvoirs");
     answer.facts.officers = roles.items().filter_map(officer).collect();
     Ok(answer)
@@ -121,7 +121,7 @@ fn hits(body: &[u8]) -> Result<Answer, SourceError> {
     if !document.is_array() {
         return Err(reader::lacks("list of companies"));
     }
-    french::told(Node::root(&document).items().map(entry).collect::<Result<_, _>>()?)
+    french::answer(Node::root(&document).items().map(entry).collect::<Result<_, _>>()?)
 }
 
 /// Reads a record that may be passed on; only one that says so may.
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_in_gives_a_token_or_trouble() {
+    fn a_log_in_gives_a_token_or_an_error() {
         assert_eq!(token(br#"{"token":"t","user":{}}"#).expect("a token").expose_secret(), "t");
         assert_eq!(token(br#"{"user":{}}"#).expect_err("none").class, Class::BadShape);
     }

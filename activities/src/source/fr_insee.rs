@@ -108,14 +108,14 @@ fn seat(body: &[u8], siren: &str) -> Result<String, SourceError> {
 fn unit(body: &[u8]) -> Result<Answer, SourceError> {
     let document = json::parse(body)?;
     let unit = Node::root(&document).require("uniteLegale")?;
-    Ok(french::told(vec![company(unit)?])?
+    Ok(french::answer(vec![company(unit)?])?
         .dated(unit.get("dateDernierTraitementUniteLegale").local_time("Europe/Paris")))
 }
 
 fn hits(body: &[u8]) -> Result<Answer, SourceError> {
     let document = json::parse(body)?;
     let units = Node::root(&document).require_list("unitesLegales")?;
-    french::told(units.into_iter().map(company).collect::<Result<_, _>>()?)
+    french::answer(units.into_iter().map(company).collect::<Result<_, _>>()?)
 }
 
 /// Whether a record without a name has none because its subject has asked for that.
@@ -165,7 +165,7 @@ fn establishment(body: &[u8]) -> Result<Answer, SourceError> {
     let owner = || french::person(unit.get("prenomUsuelUniteLegale"), unit.get("nomUniteLegale"));
     let Some(name) = french::shown(unit.get("denominationUniteLegale")).or_else(owner) else {
         let hidden = hidden(place, "statutDiffusionEtablissement");
-        return if hidden { french::told(vec![None]) } else { Err(json::lacks("denominationUniteLegale")) };
+        return if hidden { french::answer(vec![None]) } else { Err(json::lacks("denominationUniteLegale")) };
     };
     let address = Some(place.get("adresseEtablissement"))
         .filter(|address| french::shown(address.get("libelleVoieEtablissement")).is_some());
@@ -187,7 +187,7 @@ fn establishment(body: &[u8]) -> Result<Answer, SourceError> {
         registrations: vec![format!("head office {}: {open}", place.require_text("siret")?)],
         ..french::company(place.require_text("siren")?, name)
     };
-    french::told(vec![Some(company)])
+    french::answer(vec![Some(company)])
 }
 
 #[cfg(test)]

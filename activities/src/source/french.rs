@@ -42,7 +42,7 @@ pub(super) fn person(names: Node<'_>, surname: Node<'_>) -> Option<String> {
 
 /// What is left of records, some of which must not be shown: companies with a note that there are more, or the reason why
 /// there are none.
-pub(super) fn told(records: Vec<Option<Company>>) -> Result<Answer, SourceError> {
+pub(super) fn answer(records: Vec<Option<Company>>) -> Result<Answer, SourceError> {
     let all = records.len();
     let companies: Vec<_> = records.into_iter().flatten().collect();
     let hidden = all - companies.len();

@@ -124,7 +124,7 @@ async fn find(session: &Session<'_>) -> Result<Answer, CallError<SourceError>> {
     for number in spellings(subject) {
         let found = session.ask(by_number(subject, &number), |reply| hits(&reply.body)).await;
         match found {
-            Err(CallError::Upstream(trouble)) if trouble.class == Class::NotFound => {}
+            Err(CallError::Upstream(error)) if error.class == Class::NotFound => {}
             other => return other,
         }
     }
@@ -149,7 +149,7 @@ fn parent<'a>(
         let found = session.ask(by_lei(&lei).segment(level.parent), |reply| one(&reply.body)).await;
         match found {
             Ok(answer) => Ok(reported(level, answer)),
-            Err(CallError::Upstream(trouble)) if trouble.class == Class::NotFound => {
+            Err(CallError::Upstream(error)) if error.class == Class::NotFound => {
                 let asked = session.ask(by_lei(&lei).segment(level.exception), |reply| exception(&reply.body)).await;
                 let parent =
                     Parent { level: level.name.to_owned(), company: None, exception: Some(asked.map_err(unreported)?) };
@@ -162,7 +162,7 @@ fn parent<'a>(
 
 fn unreported(stop: CallError<SourceError>) -> CallError<SourceError> {
     match stop {
-        CallError::Upstream(trouble) if trouble.class == Class::NotFound => {
+        CallError::Upstream(error) if error.class == Class::NotFound => {
             CallError::Upstream(SourceError::not_found("has neither a parent nor a reason for not reporting one"))
         }
         other => other,

@@ -46,17 +46,17 @@ pub static SOURCE: Source = Source {
                 request: |subject| Some(page("/toonondernemingps.html").query("ondernemingsnummer", number(subject)?)),
                 parse: entity,
             },
-            // They give name, form and address, and nobody who acts for the company.
+            // They give name, form and address, and no officers.
             fallbacks: &[
                 Fallback {
                     via: "nbb",
-                    proves: "the balance sheet office's record of the company stands in for the entry",
+                    proves: "the balance sheet office's record of the company replaces the entry",
                     source: &nbb::SOURCE,
                     flow: Flow::Steps(|session| partly(session, &nbb::COMPANY)),
                 },
                 Fallback {
                     via: "gleif",
-                    proves: "the LEI record of this number stands in for the entry",
+                    proves: "the LEI record of this number replaces the entry",
                     source: &gleif::SOURCE,
                     flow: Flow::Steps(|session| partly(session, &gleif::RECORD)),
                 },
@@ -196,7 +196,7 @@ fn entity(body: &[u8]) -> Result<Answer, SourceError> {
     Ok(Facts { companies: vec![company], officers, ..Facts::default() }.into())
 }
 
-/// A number in its normal form, wherever it stands in a text. The check digits are the register's own business.
+/// A number in its normal form, anywhere in a text. The check digits are the register's own business.
 fn enterprise(text: &str) -> Option<String> {
     let digits: String = text.chars().filter(char::is_ascii_digit).collect();
     match Kind::BeKbo.read(&digits) {
@@ -377,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn its_words_for_no_are_told_from_pages_of_somebody_else() {
+    fn its_words_for_no_differ_from_foreign_pages() {
         for parse in [entity, establishments] {
             for body in [
                 &include_bytes!("../../../simulator/fixtures/kbo/notfound.en.html")[..],

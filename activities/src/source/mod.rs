@@ -1,4 +1,4 @@
-//! The upstreams, one file each: the row, and what only this upstream needs.
+//! The upstreams, one file each: the row, and what only this upstream needs. A private module holds what several share.
 
 pub mod brightdata;
 pub mod ch_zefix;
@@ -8,6 +8,7 @@ pub mod cz_isir;
 pub mod cz_justice;
 pub mod cz_justice_legacy;
 pub mod cz_ubo;
+mod czech_deeds;
 pub mod dk_cvr;
 pub mod eba_register;
 pub mod ee_ariregister;
@@ -35,6 +36,7 @@ pub mod registry_sk_html;
 pub mod registry_sk_rpo;
 pub mod ro_anaf;
 pub mod sk_ruz;
+mod slovak;
 pub mod tavily;
 pub mod vatsense;
 pub mod vies;

@@ -1,8 +1,8 @@
 //! The Belgian central balance sheet office: which annual accounts a company has filed, and their key figures.
 //!
-//! It throttles without a word: whoever asks too much is told that there are no filings. So an empty list is believed only
+//! It throttles without a word: a client that asks too much gets an empty list of filings. So an empty list is believed only
 //! when it comes three times, with pauses between. The site's own interface needs no key; with one, the official service
-//! stands in for it.
+//! is the fallback.
 
 use std::time::Duration;
 
@@ -159,7 +159,7 @@ pub(super) fn with_figures(
     let newest = filings.into_iter().next().map(|filing| filing.accounts).unwrap_or_default();
     match figures {
         Ok(figures) => Ok(Facts { accounts: vec![figures.into_accounts(newest)], ..Facts::default() }.into()),
-        Err(CallError::Upstream(trouble)) if trouble.class == Class::NotFound => Ok(Answer {
+        Err(CallError::Upstream(error)) if error.class == Class::NotFound => Ok(Answer {
             status: Status::Partial,
             reason: Some("the last accounts are on file as a document without figures".to_owned()),
             ..Facts { accounts: vec![newest], ..Facts::default() }.into()

@@ -1,4 +1,4 @@
-//! The official web service of the Belgian balance sheet office, which wants a key. Stands in for the office's site, and
+//! The official web service of the Belgian balance sheet office, which needs a key. It is the fallback for the office's site, and
 //! throttles as silently.
 
 use circuit_registry::CallError;
@@ -13,7 +13,7 @@ use crate::{
 /// The row.
 pub static SOURCE: Source = Source {
     name: "nbb_official",
-    title: "National Bank of Belgium, official web service (stand-in for its site)",
+    title: "National Bank of Belgium, official web service (fallback for its site)",
     breaker: "nbb_official",
     base: Base { env: "NBB_OFFICIAL_BASE_URL", default: "https://ws.cbso.nbb.be" },
     credentials: &[Credential { any_of: &["NBB_CBSO_KEY"], obtain: "subscribe at https://developer.cbso.nbb.be" }],

@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_search_without_hits_has_no_list_and_one_that_lost_it_is_no_answer() {
+    fn a_search_without_hits_has_no_list_but_a_total() {
         let one = std::str::from_utf8(ENTITY).expect("a text");
         let found = format!(r#"{{"_embedded":{{"enheter":[{one}]}},"page":{{"totalElements":1}}}}"#);
         let read = hits(found.as_bytes()).expect("a hit").facts.companies;

@@ -1,7 +1,7 @@
 //! Nominatim: where an address is, by OpenStreetMap.
 //!
 //! A gift with conditions: one request a second for the whole application, a name and a contact in the `User-Agent`, and
-//! the attribution shown. Whoever ignores that is blocked, so without a contact it is not asked at all, and about the same
+//! the attribution shown. It blocks clients that ignore this, so without a contact it is not asked, and about the same
 //! address not twice.
 
 use std::time::Duration;

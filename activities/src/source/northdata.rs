@@ -147,7 +147,7 @@ fn items(document: &serde_json::Value) -> Result<(Vec<Node<'_>>, bool), SourceEr
     Ok((items, hidden))
 }
 
-fn told(facts: Facts, hidden: bool) -> Answer {
+fn answer(facts: Facts, hidden: bool) -> Answer {
     let answer = Answer::from(facts);
     if !hidden {
         return answer;
@@ -160,7 +160,7 @@ fn suggestions(body: &[u8]) -> Result<Answer, SourceError> {
     let document = json::parse(body)?;
     let (items, hidden) = items(&document)?;
     let companies = items.into_iter().map(company).collect::<Result<Vec<_>, _>>()?;
-    Ok(told(Facts { companies, ..Facts::default() }, hidden))
+    Ok(answer(Facts { companies, ..Facts::default() }, hidden))
 }
 
 fn companies(body: &[u8]) -> Result<Answer, SourceError> {
@@ -174,7 +174,7 @@ fn companies(body: &[u8]) -> Result<Answer, SourceError> {
         facts.accounts.extend(relations(item.get("financials")).filter_map(accounts));
     }
     facts.accounts.sort_by(|a, b| b.to.cmp(&a.to));
-    Ok(told(facts, hidden))
+    Ok(answer(facts, hidden))
 }
 
 /// A list, bare or under `items`.
@@ -308,8 +308,8 @@ mod tests {
 
     #[test]
     fn what_the_plan_hides_is_not_what_does_not_exist() {
-        assert_eq!(suggestions(br#"{"items":[]}"#).expect_err("nobody").class, Class::NotFound);
-        assert_eq!(suggestions(b"[]").expect_err("nobody").class, Class::NotFound);
+        assert_eq!(suggestions(br#"{"items":[]}"#).expect_err("no company").class, Class::NotFound);
+        assert_eq!(suggestions(b"[]").expect_err("no company").class, Class::NotFound);
         assert_eq!(suggestions(br#"{"censored":true,"items":[]}"#).expect_err("hidden").class, Class::Business);
         assert_eq!(suggestions(br#"{"censored":true}"#).expect_err("no list").class, Class::BadShape);
         let some = suggestions(br#"{"censored":true,"items":[{"name":"X"}]}"#).expect("one");

@@ -1,7 +1,7 @@
 //! The Peppol directory: who can receive electronic invoices.
 //!
 //! Listing is voluntary, so absence proves nothing: a company may well be reachable and unlisted. Entries name people to
-//! call; those are not read. Whoever asks more than twice a second is turned away, all workers counted together.
+//! call; those are not read. It refuses more than two requests a second, all workers counted together.
 
 use crate::{
     model::{Company, Facts, Status, Subject},
@@ -156,15 +156,15 @@ mod tests {
         assert_eq!((company.name.as_deref(), company.id.as_deref()), (Some("PROXIMUS"), Some("0202239951")));
         assert_eq!(company.vat.as_deref(), Some("BE0202239951"));
         assert!(company.registrations.contains(&"Peppol documents: Invoice, CreditNote".to_owned()));
-        let told = serde_json::to_string(&answer.facts).expect("facts");
-        assert!(!told.contains("Example Desk") && !told.contains("desk@example.org") && !told.contains("+32"));
+        let facts = serde_json::to_string(&answer.facts).expect("facts");
+        assert!(!facts.contains("Example Desk") && !facts.contains("desk@example.org") && !facts.contains("+32"));
         assert_survives_corruption("peppol_directory.participant", participants, body(1).as_bytes());
     }
 
     #[test]
-    fn absence_is_told_from_a_broken_answer_and_from_a_page_of_many() {
-        let nobody = participants(br#"{"total-result-count":0,"matches":[]}"#).expect_err("nobody");
-        assert!(nobody.class == Class::NotFound && nobody.reason.contains("voluntary"));
+    fn absence_differs_from_a_broken_answer_and_a_page_of_many() {
+        let unknown = participants(br#"{"total-result-count":0,"matches":[]}"#).expect_err("no participant");
+        assert!(unknown.class == Class::NotFound && unknown.reason.contains("voluntary"));
         for body in [
             &b"{}"[..],
             br#"{"matches":[]}"#,

@@ -1,7 +1,7 @@
 //! PEPPOL Verify: one check of a Belgian company that asks the enterprise register, VIES, the Peppol directory and the
 //! lists of debtors at once.
 //!
-//! A composite is as healthy as what it stands on. Its own trouble is booked on its own breaker and never on theirs, and a
+//! A composite is as healthy as its parts. Its own failures count for its own breaker and never for theirs, and a
 //! flag is believed only if the part that it rests on has spoken: "VAT number invalid" must not come from a VIES that did
 //! not answer, nor "inactive" from a register that was silent.
 
@@ -113,7 +113,7 @@ fn read(body: &[u8]) -> Result<Read, SourceError> {
         gaps.push(format!("has no answer of {}", silent.join(", ")));
     }
     if !groundless.is_empty() {
-        gaps.push(format!("raised {}, which none of its sources said: not believed", groundless.join(", ")));
+        gaps.push(format!("raised {}, which none of its sources confirms: not believed", groundless.join(", ")));
     }
     let mut notes = Vec::new();
     if !believed.is_empty() {
@@ -165,15 +165,15 @@ fn grounded(flag: &str, checks: Node<'_>) -> bool {
     }
 }
 
-/// What VIES said about the number, if it spoke at all: "not valid" beside an error is the error.
+/// The answer of VIES about the number, if there is one: "not valid" beside an error is the error.
 fn valid(vies: Node<'_>) -> Option<bool> {
     let failed = ["error", "error_code", "userError"].iter().any(|name| vies.get(name).exists());
     vies.get("valid").flag().filter(|valid| *valid || !failed)
 }
 
 fn vat(number: &str, vies: Node<'_>) -> Option<VatCheck> {
-    let told = |name: &str| vies.get(name).text().filter(|text| text != "---");
-    let (name, address) = (told("name"), told("address"));
+    let known = |name: &str| vies.get(name).text().filter(|text| text != "---");
+    let (name, address) = (known("name"), known("address"));
     Some(VatCheck { number: format!("BE{number}"), valid: valid(vies)?, name, address, derived: false })
 }
 
@@ -253,12 +253,12 @@ mod tests {
     }
 
     #[test]
-    fn a_number_is_invalid_only_if_vies_said_so() {
+    fn a_number_is_invalid_only_by_an_answer_of_vies() {
         let flagged = [("/result/status", json!("FAIL")), ("/result/risk_flags", json!(["VAT_INVALID"]))];
         let vies = |value: Value| with(&[flagged[0].clone(), flagged[1].clone(), ("/checks/vies_validation", value)]);
-        let told = vies(json!({"valid": false, "name": "---", "source": "VIES"}));
-        assert_eq!(told.facts.vat.map(|vat| (vat.valid, vat.name)), Some((false, None)));
-        assert!(told.status == Status::Complete && told.facts.notes[0].contains("VAT_INVALID"));
+        let answer = vies(json!({"valid": false, "name": "---", "source": "VIES"}));
+        assert_eq!(answer.facts.vat.map(|vat| (vat.valid, vat.name)), Some((false, None)));
+        assert!(answer.status == Status::Complete && answer.facts.notes[0].contains("VAT_INVALID"));
         for silent in
             [json!(null), json!({}), json!({"valid": null}), json!({"valid": false, "error": "MS_UNAVAILABLE"})]
         {

@@ -1,4 +1,4 @@
-//! The open search of French companies, which stands in for Sirene: no key, and the same register underneath.
+//! The open search of French companies, the fallback for Sirene: no key, and the same register underneath.
 
 use circuit_registry::CallError;
 use futures::future::BoxFuture;
@@ -18,7 +18,7 @@ pub static SOURCE: Source = Source {
     base: Base { env: "RECHERCHE_ENTREPRISES_BASE_URL", default: "https://recherche-entreprises.api.gouv.fr" },
     rules: &[on(400).with("erreur").means(Class::Business, "does not accept the query")],
     probe: Some(Probe::json(|| asking("552032534"))),
-    limits: "seven requests a second; whoever goes on during an outage is blocked",
+    limits: "seven requests a second; a client that goes on during an outage is blocked",
     terms: "open licence 2.0",
     ..Source::BLANK
 };
@@ -52,7 +52,7 @@ type Entry = (Company, Vec<Officer>);
 fn found(list: Vec<Entry>, wanted: impl Fn(&Company) -> bool) -> Result<Answer, SourceError> {
     let (companies, officers): (Vec<_>, Vec<_>) = list.into_iter().filter(|(company, _)| wanted(company)).unzip();
     let shown = companies.into_iter().map(|company| Some(company).filter(|company| company.name.is_some()));
-    let mut answer = french::told(shown.collect())?;
+    let mut answer = french::answer(shown.collect())?;
     if let [officers] = &officers[..] {
         answer.facts.officers.clone_from(officers); // of several companies the facts could not say whose they are
     }

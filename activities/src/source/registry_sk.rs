@@ -8,14 +8,17 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 
-use super::{registry_sk_html, registry_sk_rpo};
+use super::{
+    registry_sk_html, registry_sk_rpo,
+    slovak::{BARRED, standing, town},
+};
 use crate::{
-    model::{Address, Company, Facts, Officer, Owner, Standing, Subject},
+    model::{Address, Company, Facts, Officer, Owner},
     parse::date::iso,
     parse::json::{self, Node, lacks},
     spec::{
-        Answer, Base, Class, Countries, Fallback, Flow, Need, Operation, Probe, Request, Rule, Session, Source,
-        SourceError, Stay, on,
+        Answer, Base, Class, Countries, Fallback, Flow, Need, Operation, Probe, Request, Session, Source, SourceError,
+        on,
     },
 };
 
@@ -68,7 +71,7 @@ pub static SOURCE: Source = Source {
                 },
                 Fallback {
                     via: "registry_sk_rpo",
-                    proves: "the statistical office's copy answered instead: name and address, nobody who acts for it",
+                    proves: "the statistical office's copy answered instead: name and address, no officers",
                     source: &registry_sk_rpo::SOURCE,
                     flow: Flow::Single { request: registry_sk_rpo::by_number, parse: registry_sk_rpo::companies },
                 },
@@ -84,41 +87,6 @@ const SLOVAK: Operation = Operation {
     fresh: Some(Duration::from_secs(86_400)), // those who read it advise to keep what one got
     ..Operation::BLANK
 };
-
-/// Addresses that ask too often are barred for hours.
-pub(super) const BARRED: Rule = on(403)
-    .means(Class::Throttled, "has barred us, as it does with those who ask too often")
-    .stay(Stay::Seconds(6 * 3600));
-
-/// What the law makes a company in trouble write into its name.
-pub(super) fn standing(name: &str, dissolved: bool) -> Standing {
-    let name = name.to_lowercase();
-    let says = |words: &str| name.contains(words);
-    if dissolved {
-        Standing::Ceased
-    } else if says("v konkurze") {
-        Standing::Insolvent
-    } else if says("v likvidácii") {
-        Standing::Liquidation
-    } else if says("v reštrukturalizácii") {
-        Standing::Restructuring
-    } else {
-        Standing::Active
-    }
-}
-
-/// Postal code and town, in either order: `851 01 Bratislava`, `Bratislava 851 01`.
-pub(super) fn town(line: &str) -> (Option<String>, Option<String>) {
-    let digit = |c: char| c.is_ascii_digit();
-    let code: String = line.chars().filter(char::is_ascii_digit).collect();
-    let ends = line.trim_matches(|c: char| digit(c) || c == ' ');
-    // A digit inside the name of the town, as in `Bratislava 1`, makes more than five.
-    if code.len() == 5 && !ends.contains(digit) {
-        (Some(code), Some(ends.to_owned()).filter(|town| !town.is_empty()))
-    } else {
-        (None, Some(line.to_owned()).filter(|line| !line.is_empty()))
-    }
-}
 
 fn search(query: &str) -> Request {
     Request::get("/legal-person")
@@ -263,15 +231,10 @@ fn address(address: Node<'_>) -> Address {
     }
 }
 
-/// The number of a subject, which every question about one company needs.
-pub(super) fn number(subject: &Subject) -> Option<&str> {
-    subject.id.as_deref()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::parse::corruption::assert_survives_corruption;
+    use crate::{model::Standing, parse::corruption::assert_survives_corruption};
 
     const ESET: &[u8] = include_bytes!("../../../simulator/fixtures/registry_sk/extracts/Sro-3586-B.json");
     const HITS: &[u8] = include_bytes!("../../../simulator/fixtures/registry_sk/persons/35757442.json");
@@ -320,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn trouble_is_in_the_name() {
+    fn the_name_shows_insolvency_and_liquidation() {
         for (name, dissolved, wanted) in [
             ("Príklad, s.r.o.", false, Standing::Active),
             ("Príklad, s.r.o. \"v likvidácii\"", false, Standing::Liquidation),
@@ -333,11 +296,11 @@ mod tests {
     }
 
     #[test]
-    fn towns_are_told_from_postal_codes() {
-        let told = |line: &str| town(line);
+    fn towns_and_postal_codes_are_split() {
+        let split = |line: &str| town(line);
         let both = (Some("85101".to_owned()), Some("Bratislava".to_owned()));
-        assert_eq!((told("851 01 Bratislava"), told("Bratislava 851 01")), (both.clone(), both));
-        assert_eq!(told("Bratislava 1"), (None, Some("Bratislava 1".to_owned())));
-        assert_eq!((told(""), told("85101").0), ((None, None), Some("85101".to_owned())));
+        assert_eq!((split("851 01 Bratislava"), split("Bratislava 851 01")), (both.clone(), both));
+        assert_eq!(split("Bratislava 1"), (None, Some("Bratislava 1".to_owned())));
+        assert_eq!((split(""), split("85101").0), ((None, None), Some("85101".to_owned())));
     }
 }

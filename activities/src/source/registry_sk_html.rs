@@ -1,4 +1,4 @@
-//! ORSR's older site: stands in for its JSON, in pages of windows-1250 whose header does not say so.
+//! ORSR's older site: the fallback for its JSON, in pages of windows-1250 whose header does not say so.
 //!
 //! A number may have several files; those handed over to another court say so in the list of hits.
 
@@ -6,7 +6,7 @@ use circuit_registry::CallError;
 use encoding_rs::WINDOWS_1250;
 use futures::future::BoxFuture;
 
-use super::registry_sk::{BARRED, number, standing, town};
+use super::slovak::{BARRED, number, standing, town};
 use crate::{
     model::{Address, Company, Facts, Officer, Owner},
     parse::date::iso,
@@ -59,7 +59,7 @@ fn page(reply: &Reply) -> Result<Page, SourceError> {
 
 fn alive(body: &[u8]) -> Result<(), SourceError> {
     match hits(&Page::read(body, None, WINDOWS_1250)?) {
-        Err(trouble) if trouble.class != crate::spec::Class::NotFound => Err(trouble),
+        Err(error) if error.class != crate::spec::Class::NotFound => Err(error),
         _ => Ok(()),
     }
 }
@@ -144,7 +144,7 @@ fn extract(page: &Page) -> Result<Answer, SourceError> {
     };
     let id: String = line("IČO").ok_or_else(|| lacks("IČO"))?.chars().filter(char::is_ascii_digit).collect();
     let dissolved = line("Deň výmazu").and_then(|text| iso(&text));
-    // The court file stands in two cells, each with its label inside.
+    // The court file is in two cells, each with its label inside.
     let inside = |label: &str| {
         let texts = root.rows().flat_map(|row| row.cells().iter().map(|cell| cell.text()).collect::<Vec<_>>());
         texts.into_iter().find_map(|text| text.strip_prefix(label).map(|rest| rest.trim().to_owned()))
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_found_is_told_from_no_register() {
+    fn nothing_found_differs_from_no_register() {
         assert_eq!(read(&sent(NOTHING), hits).expect_err("none").class, Class::NotFound);
         assert!(alive(&sent(NOTHING)).is_ok());
         let maintenance = include_bytes!("../../../simulator/fixtures/html/maintenance.html");

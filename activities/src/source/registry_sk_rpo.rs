@@ -1,4 +1,4 @@
-//! RPO: the Slovak statistical office's copy of the registers of legal persons. Stands in for the commercial register with
+//! RPO: the Slovak statistical office's copy of the registers of legal persons. The fallback for the commercial register with
 //! names and addresses; it is slow and asks to be asked rarely.
 
 use std::time::Duration;
@@ -9,7 +9,7 @@ use crate::{
     spec::{Answer, Base, Probe, Request, Source, SourceError},
 };
 
-use super::registry_sk::{number, standing};
+use super::slovak::{number, standing};
 
 /// The row.
 pub static SOURCE: Source = Source {
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn no_results_are_told_from_no_list() {
+    fn no_results_differ_from_no_list() {
         assert_eq!(companies(br#"{"results":[]}"#).expect_err("none").class, Class::NotFound);
         assert_eq!(companies(br#"{"license":"x"}"#).expect_err("no list").class, Class::BadShape);
     }

@@ -1,6 +1,6 @@
 //! ANAF: Romanian taxpayers, their VAT registration and their balance sheets.
 //!
-//! The firewall in front of it refuses with a page and status 200, and the documented wrapper with a code of its own is
+//! The firewall in front of it refuses with a page and status 200, and the documented wrapper with its own code is
 //! mostly absent but may say "error" inside a 200 as well. Both count as outages. One request a second is allowed in all.
 
 use circuit_registry::CallError;
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn struck_off_and_inactive_are_told() {
+    fn struck_off_and_inactive_are_reported() {
         let body = body(include_str!("../../../simulator/fixtures/ro_anaf/vat/99000107.json"));
         let facts = taxpayer(body.as_bytes()).expect("a taxpayer").facts;
         let company = &facts.companies[0];
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_is_said_in_so_many_words() {
+    fn unknown_numbers_are_in_the_list_of_not_found() {
         let class = |body: &str| taxpayer(body.as_bytes()).expect_err("no taxpayer").class;
         assert_eq!(class(r#"{"found":[],"notFound":[1]}"#), Class::NotFound);
         assert_eq!(class(r#"{"cod":200,"message":"SUCCESS","found":[],"notFound":[1]}"#), Class::NotFound);

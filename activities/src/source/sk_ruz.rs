@@ -74,7 +74,7 @@ fn identity<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, CallEr
 
 fn statements<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, CallError<SourceError>>> {
     Box::pin(async move {
-        let ids = said(ask(session).await?.statements)?;
+        let ids = required(ask(session).await?.statements)?;
         let mut accounts = Vec::new();
         for id in latest(&ids, "has no financial statement of this company")? {
             accounts.extend(session.ask(by_id("/uctovna-zavierka", id), |reply| statement(&reply.body)).await?);
@@ -86,7 +86,7 @@ fn statements<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, Call
 
 fn annual_reports<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, CallError<SourceError>>> {
     Box::pin(async move {
-        let ids = said(ask(session).await?.reports)?;
+        let ids = required(ask(session).await?.reports)?;
         let mut notices = Vec::new();
         for id in latest(&ids, "has no annual report of this company")? {
             notices.extend(session.ask(by_id("/vyrocna-sprava", id), |reply| annual_report(&reply.body)).await?);
@@ -96,7 +96,7 @@ fn annual_reports<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, 
 }
 
 /// A record without the list is not one with an empty list.
-fn said(ids: Option<Vec<u64>>) -> Result<Vec<u64>, CallError<SourceError>> {
+fn required(ids: Option<Vec<u64>>) -> Result<Vec<u64>, CallError<SourceError>> {
     ids.ok_or_else(|| CallError::Upstream(SourceError::business("does not say what this company has filed")))
 }
 
@@ -232,7 +232,7 @@ mod tests {
         let ids = [1, 9, 4, 7];
         assert_eq!(latest(&ids, "none").expect("some"), [9, 7, 4]);
         assert_eq!(more(&ids, "filings"), ["the 3 latest of 4 filings"]);
-        assert!(said(None).is_err() && latest(&[], "none").is_err() && more(&ids[1..], "filings").is_empty());
+        assert!(required(None).is_err() && latest(&[], "none").is_err() && more(&ids[1..], "filings").is_empty());
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Tavily: press search for adverse media.
 //!
-//! Each search costs credits, and an empty list is a clean answer: it has to be told from a search that failed. A used-up
+//! Each search costs credits, and an empty list is a clean answer: it must differ from a search that failed. A used-up
 //! plan has statuses of its own and lasts until the month or a person ends it.
 
 use serde_json::json;
@@ -46,7 +46,7 @@ pub static SOURCE: Source = Source {
     ..Source::BLANK
 };
 
-/// A query has fewer than 400 characters; this much of it is the name.
+/// A query has fewer than 400 characters; the name takes at most this many.
 const LONGEST_NAME: usize = 300;
 
 fn request(subject: &Subject) -> Option<Request> {

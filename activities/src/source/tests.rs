@@ -203,8 +203,8 @@ fn every_row_of_every_table() {
         let reply = Reply::new(*status, *body);
         match judge(rules(name), &reply, now) {
             Ok(()) => assert_eq!(*class, Class::Ok, "{name} {status} {body}"),
-            Err(trouble) => {
-                assert_eq!((trouble.class, trouble.verdict()), (*class, *verdict), "{name} {status} {body}")
+            Err(error) => {
+                assert_eq!((error.class, error.verdict()), (*class, *verdict), "{name} {status} {body}")
             }
         }
     }

@@ -1,4 +1,4 @@
-//! VATSense: stands in for VIES. It asks VIES itself where its cache has no answer, so its own trouble is often VIES's.
+//! VATSense: the fallback for VIES. It asks VIES itself where its cache has no answer, so its own failures are often those of VIES.
 
 use circuit_registry::CallError;
 use futures::future::BoxFuture;
@@ -13,7 +13,7 @@ use crate::{
 /// The row.
 pub static SOURCE: Source = Source {
     name: "vatsense",
-    title: "VATSense, VAT numbers (stand-in for VIES)",
+    title: "VATSense, VAT numbers (fallback for VIES)",
     breaker: "vatsense",
     base: Base { env: "VATSENSE_BASE_URL", default: "https://api.vatsense.com/1.0" },
     credentials: &[Credential { any_of: &["VATSENSE_API_KEY"], obtain: "create a key at https://vatsense.com" }],

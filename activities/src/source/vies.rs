@@ -1,8 +1,8 @@
 //! VIES: whether a VAT number is registered. The Commission's service relays to one service per member state.
 //!
 //! Nearly every failure arrives with status 200, and "the member state does not answer" lies one field away from "the
-//! number is not registered". So `valid: false` is concluded from one code only, and a code nobody has heard of is an
-//! outage. SourceError of a member state is booked on its own breaker (`vies:DE`), trouble on the way there on `vies`.
+//! number is not registered". So `valid: false` is concluded from one code only, and an unknown code is an
+//! outage. An error of a member state counts for its own breaker (`vies:DE`), a failure on the way there for `vies`.
 
 use circuit_registry::CallError;
 use futures::future::BoxFuture;
@@ -83,7 +83,7 @@ pub static SOURCE: Source = Source {
     ..Source::BLANK
 };
 
-/// Whoever is blocked by its address is blocked on both ways.
+/// A blocked address is blocked on both interfaces.
 pub(super) const ACCOUNT: &[&str] = &["vies", "vies_soap"];
 
 /// What the codes of VIES mean.
@@ -102,9 +102,9 @@ static CODES: [(&str, Rule); 11] = [
     ("IP_BLOCKED", on(0).means(Class::Throttled, "has blocked our address (IP_BLOCKED)").of(Scope::Account).stay(Stay::Seconds(3600))),
 ];
 
-/// The trouble that a code stands for. One that is not in the table is an outage: read as "invalid", it would tell somebody
+/// The error that a code means. A code that is not in the table is an outage: read as "invalid", it would tell somebody
 /// that their business partner's VAT number is dead.
-pub(super) fn trouble(code: &str) -> SourceError {
+pub(super) fn source_error(code: &str) -> SourceError {
     if code == "VAT_BLOCKED" {
         return SourceError::new(Class::Denied, "refuses to answer about this number (VAT_BLOCKED)").of(Scope::Subject);
     }
@@ -171,7 +171,7 @@ fn status(body: &[u8]) -> Result<Answer, SourceError> {
     let document = json::parse(body)?;
     let answer = Node::root(&document);
     match answer.at("vow.available").flag() {
-        Some(false) => return Err(trouble("SERVICE_UNAVAILABLE")),
+        Some(false) => return Err(source_error("SERVICE_UNAVAILABLE")),
         Some(true) => {}
         None => return Err(lacks("vow.available")),
     }
@@ -197,21 +197,21 @@ fn read(body: &[u8]) -> Result<VatCheck, SourceError> {
     let answer = Node::root(&document);
     if answer.get("actionSucceed").flag() == Some(false) || answer.get("errorWrappers").exists() {
         let code = answer.get("errorWrappers").items().find_map(|wrapper| wrapper.get("error").text());
-        return Err(trouble(code.as_deref().unwrap_or_default()));
+        return Err(source_error(code.as_deref().unwrap_or_default()));
     }
     let code = answer.require_text("userError")?;
     let valid = match (code.as_str(), answer.get("isValid").flag()) {
         ("VALID", Some(true)) => true,
         ("INVALID", Some(false)) => false,
         ("VALID" | "INVALID", _) => return Err(lacks("isValid")),
-        (other, _) => return Err(trouble(other)),
+        (other, _) => return Err(source_error(other)),
     };
-    let text = |name: &str| told(answer.get(name).text().as_deref());
+    let text = |name: &str| disclosed(answer.get(name).text().as_deref());
     Ok(VatCheck { valid, name: text("name"), address: text("address"), ..VatCheck::default() })
 }
 
 /// A text on one line, unless the member state withholds it.
-pub(super) fn told(text: Option<&str>) -> Option<String> {
+pub(super) fn disclosed(text: Option<&str>) -> Option<String> {
     let words: Vec<_> = text.filter(|text| *text != "---")?.split_whitespace().collect();
     (!words.is_empty()).then(|| words.join(" "))
 }

@@ -1,5 +1,5 @@
 //! VIES over SOAP: the older interface to the same member states. It can be up while the newer one is down, which is all it
-//! is asked for: trouble of a member state is the same on both ways, and is booked on the same breaker (`vies:DE`).
+//! is asked for: a failure of a member state is the same on both interfaces, and counts for the same breaker (`vies:DE`).
 
 use circuit_registry::CallError;
 use futures::future::BoxFuture;
@@ -15,7 +15,7 @@ use crate::{
 /// The row.
 pub static SOURCE: Source = Source {
     name: "vies_soap",
-    title: "VIES over SOAP (stand-in for its newer interface)",
+    title: "VIES over SOAP (fallback for its newer interface)",
     breaker: "vies_soap",
     base: Base { env: "VIES_SOAP_BASE_URL", default: "https://ec.europa.eu/taxation_customs/vies/services" },
     timeout: vies::SOURCE.timeout,
@@ -44,8 +44,8 @@ pub(super) fn check<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer
 
 fn read(body: &[u8]) -> Result<VatCheck, SourceError> {
     let envelope = xml::parse(body)?;
-    let answer = soap::answer(&envelope, "checkVatResponse", vies::trouble)?;
-    let text = |name: &str| vies::told(answer.get(name).text());
+    let answer = soap::answer(&envelope, "checkVatResponse", vies::source_error)?;
+    let text = |name: &str| vies::disclosed(answer.get(name).text());
     Ok(VatCheck {
         valid: answer.get("valid").flag().ok_or_else(|| lacks("valid"))?,
         name: text("name"),
@@ -90,11 +90,11 @@ mod tests {
     }
 
     #[test]
-    fn a_fault_is_the_trouble_that_its_code_stands_for() {
+    fn a_fault_is_judged_by_its_code() {
         for code in ["MS_UNAVAILABLE", "MS_MAX_CONCURRENT_REQ", "INVALID_INPUT", "SERVER_BUSY", "NEVER_HEARD_OF", ""] {
             let fault =
                 format!("<env:Fault><faultcode>env:Server</faultcode><faultstring>{code}</faultstring></env:Fault>");
-            assert_eq!(read(&envelope(&fault)).expect_err(code), vies::trouble(code), "{code}");
+            assert_eq!(read(&envelope(&fault)).expect_err(code), vies::source_error(code), "{code}");
         }
         let unknown = read(&envelope("<env:Fault/>")).expect_err("a fault");
         assert_eq!((unknown.class, unknown.verdict_on_part()), (Class::Unavailable, Verdict::Failure));

@@ -13,7 +13,7 @@ use tokio::sync::Mutex;
 
 use super::{Class, Reply, Request, Session, Settings, SourceError};
 
-/// How to get a token. The rules of its source hand a 401 on, so that it is told apart from other refusals.
+/// How to get a token. The rules of its source hand a 401 on, so that it differs from other refusals.
 #[derive(Debug, Clone, Copy)]
 pub struct LogIn {
     /// What to send.

@@ -1,4 +1,7 @@
-//! What a row of the catalog is made of. This module knows no source; the sources are written in its words.
+//! The type of a source's row: who the source is, what it can answer, and how a flow asks it.
+//!
+//! Every file in `source/` fills in a [`Source`] with its [`Operation`]s, [`Rule`]s and flows. This module imports no source.
+//! A flow asks through a [`Session`]; [`flow::Guarded`](crate::flow::Guarded) stands behind it and sends the requests.
 
 mod answer;
 mod flow;

@@ -27,7 +27,7 @@ pub struct Operation {
     /// The part behind the upstream that the call is about; its breaker is `source:part`.
     #[serde(skip)]
     pub part: Option<fn(&Subject) -> Option<String>>,
-    /// Who can stand in, in this order.
+    /// The fallbacks, in this order.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     pub fallbacks: &'static [Fallback],
     /// Costs money: never repeated unless it certainly did not reach the upstream.
@@ -86,7 +86,7 @@ impl Need {
         self.of(subject).is_some()
     }
 
-    /// What the subject has of it.
+    /// What the subject has.
     #[must_use]
     pub fn of(self, subject: &Subject) -> Option<String> {
         match self {

@@ -39,7 +39,7 @@ pub trait Take: Send {
     /// The next bytes.
     ///
     /// # Errors
-    /// If nothing that follows could make a body of it; the rest is not read.
+    /// If the bytes cannot become a body; the rest is not read.
     fn take(&mut self, chunk: &[u8]) -> Result<(), SourceError>;
 }
 
@@ -124,7 +124,7 @@ impl Request {
         self
     }
 
-    /// The media type that is wanted; JSON unless said.
+    /// The media type that is wanted; JSON by default.
     #[must_use]
     pub const fn accept(mut self, media_type: &'static str) -> Self {
         self.accept = media_type;
@@ -175,8 +175,8 @@ impl Request {
     #[must_use]
     pub fn target(&self) -> String {
         let query: Vec<_> = self.query.iter().map(|(name, value)| format!("{name}={value}")).collect();
-        let mark = if query.is_empty() { "" } else { "?" };
-        format!("{} /{}{mark}{}", self.method, self.path.join("/"), query.join("&"))
+        let separator = if query.is_empty() { "" } else { "?" };
+        format!("{} /{}{separator}{}", self.method, self.path.join("/"), query.join("&"))
     }
 
     /// The whole address, or `None` if the base cannot have paths.
@@ -205,7 +205,7 @@ mod tests {
         let url = request.url("http://127.0.0.1:9/base/").expect("an address");
         assert_eq!(url.as_str(), "http://127.0.0.1:9/base/firm/x/A%2FS%20%3F%23%25..%C3%A9?q=a%26b%3Dc+d");
         assert_eq!(Request::get("/x").segment("..").url("http://h/base").expect("an address").path(), "/base/x");
-        assert!(Request::get("/x").url("mailto:nobody").is_none());
+        assert!(Request::get("/x").url("mailto:someone").is_none());
         let eastern = Request::get("/x").query("OBMENO", "Škoda & syn").encoded(encoding_rs::WINDOWS_1250);
         assert_eq!(eastern.url("http://h").expect("an address").query(), Some("OBMENO=%8Akoda+%26+syn"));
     }

@@ -13,7 +13,7 @@ pub struct Rule {
     pub body: BodyMatch,
     /// What it then is. [`Class::Ok`] hands it to the parser.
     pub class: Class,
-    /// Whose trouble it is.
+    /// Whose failure it is.
     pub scope: Scope,
     /// How long to stay away, for [`Class::Throttled`].
     pub stay: Stay,
@@ -89,7 +89,7 @@ impl Rule {
         self
     }
 
-    /// Whose trouble it is.
+    /// Whose failure it is.
     #[must_use]
     pub const fn of(mut self, scope: Scope) -> Self {
         self.scope = scope;

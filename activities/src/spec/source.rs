@@ -43,8 +43,8 @@ pub struct Source {
     pub limits: &'static str,
     /// Licence and terms of use that concern the reader of a report.
     pub terms: &'static str,
-    /// The breaker whose parts it reaches too: a second way to the same places, which helps against trouble on the first
-    /// way and not against trouble at the place.
+    /// The breaker whose parts it reaches too: a second way to the same places, which helps against failures on the first
+    /// way and not against failures at the place.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parts_of: Option<&'static str>,
     /// What can be asked.

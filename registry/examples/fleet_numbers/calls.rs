@@ -1,16 +1,15 @@
 //! What a call costs while its store is in trouble, beside what it costs without one.
 
+use circuit_registry_testing::{
+    proxy::{Network, Proxy},
+    redis_server::Server,
+};
 use std::{io, time::Duration};
 
 use circuit_registry::{Breaker, BreakersConfig, CircuitRegistry};
 use tokio::time::Instant;
 
-use crate::{
-    Report,
-    proxy::{Network, Proxy},
-    registry,
-    server::Server,
-};
+use crate::{Report, registry};
 
 /// Calls of one kind in one round.
 const CALLS: usize = 100_000;
@@ -26,7 +25,7 @@ pub(crate) async fn measure(report: &mut Report) {
         let mut server = Server::start().await;
         let proxy = Proxy::to(server.port).await;
         let stored = registry(CircuitRegistry::builder(), &proxy.address(), YAML);
-        let keeper = tokio::spawn(stored.restore().await.run(std::future::pending()));
+        let sync_task = tokio::spawn(stored.restore().await.run(std::future::pending()));
         sicken(&stored).await;
         stored.breaker("open").stored().await.expect("stored");
         match trouble {
@@ -59,7 +58,7 @@ pub(crate) async fn measure(report: &mut Report) {
             let what = format!("calls with another outcome, service {service}, Redis {trouble}");
             report.line(&what, &refused.to_string(), "none", refused == 0);
         }
-        keeper.abort();
+        sync_task.abort();
     }
 }
 

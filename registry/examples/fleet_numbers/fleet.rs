@@ -1,5 +1,6 @@
 //! Many worker processes on one sick upstream, and many of them killed.
 
+use circuit_registry_testing::redis_server::Server;
 use std::{collections::BTreeSet, time::Duration};
 
 use circuit_registry::{CircuitRegistry, State};
@@ -7,7 +8,6 @@ use tokio::time::{Instant, sleep};
 
 use crate::{
     PATIENCE, Report, registry,
-    server::Server,
     worker::{CALLERS, FAIL_MAX, INTERVAL, LEASE, Upstream, Worker, micros},
 };
 
@@ -38,7 +38,7 @@ pub(crate) async fn deaths(report: &mut Report) {
             beyond.push(death.asked.len().saturating_sub(FAIL_MAX + in_flight));
             late.push(after.len());
             spread.push(last.as_micros() as usize);
-            workers.iter().for_each(|worker| drop(worker.lines()));
+            workers.iter().for_each(|worker| drop(worker.printed()));
             upstream.recover();
             all_closed(&workers).await;
             sleep(INTERVAL / 2).await;
@@ -62,14 +62,14 @@ fn middle_and_most(values: &mut [usize]) -> String {
     format!("{} / {}", values[values.len() / 2], values[values.len() - 1])
 }
 
-/// Waits until each worker has reported that it is closed. How many have not.
+/// Waits until each worker reports its breaker closed. Returns how many have not.
 async fn all_closed(workers: &[Worker]) -> usize {
     let start = Instant::now();
     let mut open = vec![true; workers.len()];
     while open.contains(&true) && start.elapsed() < PATIENCE {
         sleep(Duration::from_millis(20)).await;
         for (worker, open) in workers.iter().zip(&mut open) {
-            *open &= last(&worker.lines(), "closed").is_none();
+            *open &= last(&worker.printed(), "closed").is_none();
         }
     }
     open.into_iter().filter(|open| *open).count()
@@ -95,7 +95,7 @@ pub(crate) async fn outage(report: &mut Report) {
     let what = "closest two probes";
     report.line(what, &format!("{:.3} s", closest.as_secs_f64()), "at least the interval", closest >= INTERVAL);
 
-    workers.iter().for_each(|worker| drop(worker.lines()));
+    workers.iter().for_each(|worker| drop(worker.printed()));
     upstream.recover();
     let verdict = loop {
         match upstream.recovered() {
@@ -104,7 +104,7 @@ pub(crate) async fn outage(report: &mut Report) {
         }
     };
     sleep(Duration::from_secs(2)).await;
-    let closed: Vec<u64> = workers.iter().filter_map(|worker| last(&worker.lines(), "closed")).collect();
+    let closed: Vec<u64> = workers.iter().filter_map(|worker| last(&worker.printed(), "closed")).collect();
     let slowest = closed.iter().map(|at| at.saturating_sub(verdict)).max().unwrap_or(u64::MAX);
     let what = format!("{} of {WORKERS} workers closed after the probe's verdict", closed.len());
     let kept = closed.len() == WORKERS && slowest <= 1_000_000;
@@ -147,12 +147,12 @@ pub(crate) async fn kills(report: &mut Report) {
         &server.address(),
         "fleet: share\nnames: { max_dynamic: 100000 }\ndefaults: { fail_max: 1, reset_timeout: 1h }",
     );
-    let _keeper = other.restore().await;
+    let _sync_task = other.restore().await;
     let lost = known.iter().filter(|name| other.breaker(name).view().state != State::Open).count();
     let what = format!("of {} openings older than 250 ms at the kill, lost", known.len());
     report.line(&what, &lost.to_string(), "none", lost == 0 && !known.is_empty());
 
-    workers.iter().for_each(|worker| drop(worker.lines()));
+    workers.iter().for_each(|worker| drop(worker.printed()));
     upstream.recover();
     let recovered = Instant::now();
     let stuck = all_closed(&workers).await;

@@ -2,7 +2,7 @@
 //! dies and recovers. It prints one line for each promise and fails if one is not kept.
 //!
 //! ```text
-//! make fleet-numbers                  # everything, about four minutes
+//! make fleet-numbers                  # all of it, about four minutes
 //! make fleet-numbers ARGS="deaths"    # a part
 //! ```
 //!
@@ -10,13 +10,7 @@
 
 mod calls;
 mod fleet;
-#[expect(dead_code, reason = "shared with the tests, which use everything")]
-#[path = "../../tests/redis/proxy.rs"]
-mod proxy;
 mod restore;
-#[expect(dead_code, reason = "shared with the tests, which use everything")]
-#[path = "../../tests/redis/server.rs"]
-mod server;
 mod worker;
 
 use std::{env, process::ExitCode, time::Duration};
@@ -27,7 +21,7 @@ use circuit_registry::{BreakersConfig, CircuitRegistry, RegistryBuilder, store};
 const PATIENCE: Duration = Duration::from_secs(30);
 
 fn main() -> ExitCode {
-    // Rejections are counted here, not by log lines.
+    // Rejections are reported as numbers here, not as log lines.
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");
     match env::var(worker::SETTING) {
         Ok(setting) => {

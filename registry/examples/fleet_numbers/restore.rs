@@ -1,11 +1,12 @@
 //! How long a start takes with many breakers to restore, and what Redis hears while nothing happens.
 
+use circuit_registry_testing::redis_server::Server;
 use std::{io, time::Duration};
 
 use circuit_registry::{CircuitRegistry, State};
 use tokio::time::Instant;
 
-use crate::{Report, registry, server::Server};
+use crate::{Report, registry};
 
 const BREAKERS: usize = 10_000;
 const CALLS: u64 = 100_000;
@@ -25,18 +26,18 @@ pub(crate) async fn measure(report: &mut Report) {
         );
         let first = registry(CircuitRegistry::builder(), &setting, &yaml);
         let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
-        let keeper = tokio::spawn(first.restore().await.run(async { drop(stopped.await) }));
+        let sync_task = tokio::spawn(first.restore().await.run(async { drop(stopped.await) }));
         for i in 0..BREAKERS {
             let _ = first.call(&format!("upstream-{i}"), async { Err::<(), _>(io::Error::other("down")) }).await;
         }
         first.breaker("upstream-0").stored().await.expect("stored");
         drop(stop);
-        keeper.await.expect("it ends in order");
+        sync_task.await.expect("it ends in order");
         let second = registry(CircuitRegistry::builder(), &setting, &yaml);
         let start = Instant::now();
-        let keeper = second.restore().await;
+        let sync_task = second.restore().await;
         let took = start.elapsed();
-        drop(keeper);
+        drop(sync_task);
         let open = second.views().iter().filter(|view| view.state == State::Open).count();
         let what = format!("restoring {open} open breakers from {kind}");
         let kept = open == BREAKERS && took <= Duration::from_secs(1);
@@ -48,7 +49,7 @@ pub(crate) async fn measure(report: &mut Report) {
 async fn steady(report: &mut Report, server: &Server) {
     let yaml = "fleet: share\nservices: { s: {} }";
     let registry = registry(CircuitRegistry::builder(), &server.address(), yaml);
-    let keeper = tokio::spawn(registry.restore().await.run(std::future::pending()));
+    let sync_task = tokio::spawn(registry.restore().await.run(std::future::pending()));
     tokio::time::sleep(Duration::from_millis(1500)).await;
     let mut redis = server.look().await;
     let mut commands = async || {
@@ -71,5 +72,5 @@ async fn steady(report: &mut Report, server: &Server) {
     let what = format!("commands at Redis for {CALLS} calls, beyond those without any");
     // One visit a second, of some commands each, may fall on either side.
     report.line(&what, &extra.to_string(), "none per call", extra <= 20);
-    keeper.abort();
+    sync_task.abort();
 }

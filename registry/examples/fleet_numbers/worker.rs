@@ -60,7 +60,7 @@ pub(crate) async fn run(setting: &str) {
     let (port, callers): (u16, usize) = (port.parse().expect("a port"), callers.parse().expect("a number"));
     let registry = registry(CircuitRegistry::builder(), store, YAML);
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
-    let keeper = tokio::spawn(registry.restore().await.run(async { drop(stopped.await) }));
+    let sync_task = tokio::spawn(registry.restore().await.run(async { drop(stopped.await) }));
     println!("ready");
     for _ in 0..callers {
         tokio::spawn(load(registry.clone(), port));
@@ -69,7 +69,7 @@ pub(crate) async fn run(setting: &str) {
     tokio::spawn(open_others(registry.clone()));
     let _ = tokio::task::spawn_blocking(|| io::stdin().lines().for_each(drop)).await;
     drop(stop);
-    let _ = keeper.await;
+    let _ = sync_task.await;
 }
 
 async fn load(registry: CircuitRegistry, port: u16) {
@@ -127,9 +127,9 @@ impl Worker {
         command.env(SETTING, format!("{store} {port} {callers}")).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().expect("it starts");
         let (stdin, stdout) = (child.stdin.take().expect("piped"), child.stdout.take().expect("piped"));
-        let (sender, lines) = channel();
+        let (told, lines) = channel();
         thread::spawn(move || {
-            BufReader::new(stdout).lines().map_while(Result::ok).try_for_each(|line| sender.send(line))
+            BufReader::new(stdout).lines().map_while(Result::ok).try_for_each(|line| told.send(line))
         });
         let worker = Self { child, _stdin: stdin, lines };
         let first = worker.lines.recv_timeout(crate::PATIENCE);
@@ -137,8 +137,8 @@ impl Worker {
         worker
     }
 
-    /// The lines since the last look.
-    pub(crate) fn lines(&self) -> Vec<String> {
+    /// What it has said since it was last asked.
+    pub(crate) fn printed(&self) -> Vec<String> {
         self.lines.try_iter().collect()
     }
 

@@ -5,14 +5,20 @@ use std::{pin::pin, time::Duration};
 use super::inner::{Blocked, BreakerInner, Guarded};
 use crate::{
     breaker::{
-        context::{self, CallContext},
+        context::CallContext,
         fast_path::{Counter, StateWord},
         sync::{MutexGuard, Ordering},
+        timer,
     },
+    clock::Tick,
     error::{RejectReason, Rejection},
     event::EventKind,
     policy::Policy,
-    state::{Admission, NotAdmitted, Ticket, fleet_view::ASK},
+    state::{
+        Admission, NotAdmitted, Query, Ticket,
+        admission::before_deadline,
+        fleet_view::{ASK, Question},
+    },
 };
 
 impl BreakerInner {
@@ -46,22 +52,34 @@ impl BreakerInner {
         };
         let wait = async {
             loop {
-                let mut freed = pin!(self.freed.notified());
-                freed.as_mut().enable(); // a place freed from here on is not missed
+                let mut news = pin!(self.news.notified());
+                news.as_mut().enable(); // what happens from here on is not missed
                 match self.ask_or_queue().await {
                     Ok(answer) => return answer,
-                    Err(_) => freed.await,
+                    Err(_) => news.await,
                 }
             }
         };
+        let max_wait = self.time_left().map_or(max_wait, |left| left.min(max_wait));
         match tokio::time::timeout(max_wait, wait).await {
             Ok(Ok(ticket)) => Ok(ticket),
             Ok(Err(rejection)) => {
-                self.freed.notify_one(); // the place we were woken for is still free
+                self.news.notify_one(); // the place we were woken for is still free
                 Err(rejection)
             }
             Err(_) => self.ask_at_last(),
         }
+    }
+
+    /// How long a call may wait here: until a little before its caller's deadline.
+    fn time_left(&self) -> Option<Duration> {
+        let (now, deadline) = (self.now(), self.deadline()?);
+        Some(before_deadline(now, deadline).since(now))
+    }
+
+    /// The deadline of the work that the present call is part of.
+    fn deadline(&self) -> Option<Tick> {
+        CallContext::with_current(|c| c.deadline).flatten().map(|deadline| self.shared.clock.tick(deadline))
     }
 
     /// The answer of the state, after asking the store where the state needs that. `Err` if the bulkhead is full and the
@@ -74,10 +92,19 @@ impl BreakerInner {
                 Err(Blocked::Rejected(rejection)) => return Ok(Err(rejection)),
                 Err(Blocked::Queue { max_wait }) => return Err(max_wait),
                 // In a box: it is rare, and every call would carry its size.
-                Err(Blocked::AskStore(question)) => Box::pin(self.ask_store(question)).await,
+                Err(Blocked::AskStore(question)) => self.ask_store_in_time(question).await,
             }
         }
         Ok(self.ask_at_last())
+    }
+
+    /// Asks the store, unless the caller's deadline is nearer than its answer.
+    pub(super) async fn ask_store_in_time(&self, question: Question) {
+        let answer = Box::pin(self.ask_store(question));
+        match self.time_left() {
+            Some(left) if left < ASK => drop(tokio::time::timeout(left, answer).await),
+            _ => answer.await,
+        }
     }
 
     /// The answer of the state, and a rejection where it has to wait for something.
@@ -91,7 +118,7 @@ impl BreakerInner {
             Ok(ticket) => return Ok(ticket),
             Err(refused) => refused,
         };
-        let can_wait = tokio::runtime::Handle::try_current().is_ok();
+        let can_wait = timer::available();
         let max_wait = guarded.state.policy.bulkhead.map_or(Duration::ZERO, |b| b.max_wait);
         Err(match refusal {
             NotAdmitted::Ask(question) if can_wait => Blocked::AskStore(question),
@@ -104,10 +131,12 @@ impl BreakerInner {
 
     /// Asks the state. A refusal comes with the lock still held, so that it is announced in its turn.
     fn ask(&self) -> Result<Ticket, (NotAdmitted, MutexGuard<'_, Guarded>)> {
-        let attempt = CallContext::with_current(|c| c.attempt).unwrap_or(1);
+        let (attempt, deadline) = CallContext::with_current(|c| (c.attempt, c.deadline)).unwrap_or((1, None));
+        let deadline = deadline.map(|deadline| self.shared.clock.tick(deadline));
         let (mut guarded, now) = self.lock_all_now();
         let change_marker = self.prepare(&mut guarded.state);
-        let (answer, state_change) = guarded.state.admit(now, attempt);
+        let in_flight = if guarded.state.policy.bulkhead.is_some() { self.counters.in_flight() } else { 0 };
+        let (answer, state_change) = guarded.state.admit(now, Query { attempt, deadline, in_flight });
         self.publish(&guarded.state, now);
         self.note(change_marker, &guarded.state);
         let ticket = match answer {
@@ -115,7 +144,7 @@ impl BreakerInner {
             Err(refusal) => return Err((refusal, guarded)),
         };
         self.counters.count(Counter::Admitted);
-        self.announce(now, state_change);
+        self.announce(&mut guarded.state, now, state_change);
         if self.shared.announcer.wants_calls {
             let probe = ticket.admission == Admission::Probe;
             self.shared.announcer.announce(&self.name, now, EventKind::Admitted { probe });
@@ -147,25 +176,6 @@ impl BreakerInner {
         }
         rejection
     }
-
-    /// The time this call gets: what the policy says, and less than what is left of the surrounding work, so that the call ends
-    /// and is settled before its caller is given up. `None` without a limit, or without a tokio clock to keep it.
-    #[inline]
-    pub(crate) fn time_limit(&self, ticket: &Ticket) -> Option<Duration> {
-        if ticket.expires.is_none() && !context::in_use() {
-            return None;
-        }
-        let by_policy = ticket.expires.map(|end| end.since(ticket.started.unwrap_or(end)));
-        let by_context = CallContext::with_current(|c| c.deadline).flatten().map(|deadline| {
-            let left = deadline.saturating_duration_since(tokio::time::Instant::now());
-            left - (left / 10).min(Duration::from_secs(1))
-        });
-        let limit = match (by_policy, by_context) {
-            (Some(a), Some(b)) => a.min(b),
-            (a, b) => a.or(b)?,
-        };
-        tokio::runtime::Handle::try_current().is_ok().then_some(limit)
-    }
 }
 
 /// Where a rejection is counted apart from the sharded counters; `None` for an open breaker, which those count.
@@ -176,5 +186,6 @@ const fn rejected_counter(reason: RejectReason) -> Option<usize> {
         RejectReason::BulkheadFull => Some(1),
         RejectReason::RateLimited => Some(2),
         RejectReason::BudgetExhausted => Some(3),
+        RejectReason::NoTimeLeft => Some(4),
     }
 }

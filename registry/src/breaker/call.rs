@@ -20,23 +20,27 @@ use crate::{
         context,
         fast_path::{Counter, StateWord},
         inner::{Blocked, BreakerInner},
+        timer,
     },
     clock::Tick,
     error::{CallError, Classify, Rejection},
+    failure::{FailureKind, Judgement},
     outcome::Verdict,
     state::Ticket,
 };
-
-/// The judgement of a finished call: its verdict, and for a failure how long the service asked to be left alone.
-pub(crate) type Judgement = (Verdict, Option<Duration>);
 
 /// The judgement of a result that classifies itself.
 #[inline]
 pub(crate) fn classified<T, E: Classify>(result: &Result<T, E>) -> Judgement {
     match result {
-        Ok(_) => (Verdict::Success, None),
-        Err(error) => (error.verdict(), error.retry_after()),
+        Ok(_) => Verdict::Success.into(),
+        Err(error) => error.judgement(),
     }
+}
+
+/// How long a call may take.
+fn time_limit(ticket: &Ticket) -> Option<Duration> {
+    Some(ticket.alarm?.since(ticket.started?))
 }
 
 /// An admission that takes time.
@@ -87,7 +91,7 @@ enum Slow<'a> {
     /// It waits to be admitted.
     Waiting(Admitting<'a>),
     /// It was admitted by the state.
-    Running { ticket: Ticket, limit: Option<Duration> },
+    Running { ticket: Ticket },
 }
 
 impl<C: Deref<Target = BreakerInner>, F, J> Call<'_, C, F, J> {
@@ -138,16 +142,19 @@ where
             let after = ready!(self.as_mut().out_of_time(cx));
             return Poll::Ready(Err(CallError::TimedOut { service: self.inner.name.clone(), after }));
         };
-        let (verdict, not_before) = match this.judge.take() {
+        let judgement = match this.judge.take() {
             Some(judge) => judge(&result),
-            None => (Verdict::Neutral, None), // polled after its end, which futures may answer as they like
+            None => Verdict::Neutral.into(), // polled after its end, which futures may answer as they like
         };
-        if verdict == Verdict::Success && this.word.lets_success_pass() && this.inner.fast_path().read() == *this.word {
+        if judgement.verdict == Verdict::Success
+            && this.word.lets_success_pass()
+            && this.inner.fast_path().read() == *this.word
+        {
             // Nothing has failed in this generation: there is nothing for a success to change.
             this.inner.count(Counter::Success);
             *this.phase = Phase::Over;
         } else {
-            self.settle(verdict, not_before);
+            self.settle(judgement);
         }
         Poll::Ready(result.map_err(CallError::Upstream))
     }
@@ -173,7 +180,7 @@ where
                     let inner = this.inner.clone();
                     let mut admission: Admitting<'a> = Box::pin(async move {
                         if let Blocked::AskStore(question) = blocked {
-                            inner.ask_store(question).await;
+                            inner.ask_store_in_time(question).await;
                         }
                         inner.enter_by_state().await
                     });
@@ -185,14 +192,10 @@ where
             },
         };
         match answer {
-            Ok(mut ticket) => {
-                let limit = this.inner.time_limit(&ticket);
-                if let (Some(started), Some(limit)) = (ticket.started, limit) {
-                    // A call that is dropped after this has failed, whether its alarm was polled or not.
-                    ticket.expires = Some(started.after(limit));
-                }
+            Ok(ticket) => {
+                let limit = time_limit(&ticket).filter(|_| timer::available());
                 this.alarm.set(limit.map(tokio::time::sleep));
-                *this.slow = Some(Slow::Running { ticket, limit });
+                *this.slow = Some(Slow::Running { ticket });
                 *this.phase = Phase::Idle;
                 Poll::Ready(Ok(()))
             }
@@ -209,29 +212,33 @@ impl<C: Deref<Target = BreakerInner>, F, J> Call<'_, C, F, J> {
     #[inline(never)]
     fn out_of_time(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Duration> {
         let this = self.as_mut().project();
-        let Some(alarm) = this.alarm.as_pin_mut() else { return Poll::Pending };
-        ready!(alarm.poll(cx));
-        let after = match this.slow {
-            Some(Slow::Running { limit: Some(limit), .. }) => *limit,
-            _ => Duration::ZERO,
-        };
-        this.inner.count(Counter::TimedOut);
-        self.settle(Verdict::Failure, None);
+        let Some(Slow::Running { ticket }) = this.slow else { return Poll::Pending };
+        let (Some(end), Some(after)) = (ticket.alarm, time_limit(ticket)) else { return Poll::Pending };
+        match this.alarm.as_pin_mut() {
+            Some(alarm) => ready!(alarm.poll(cx)),
+            None if this.inner.now() < end => return Poll::Pending,
+            None => {}
+        }
+        let judgement = this.inner.given_up(ticket);
+        if judgement.verdict == Verdict::Failure {
+            this.inner.count(Counter::TimedOut);
+        }
+        self.settle(judgement);
         Poll::Ready(after)
     }
 
     #[cold]
     #[inline(never)]
-    fn settle(self: Pin<&mut Self>, verdict: Verdict, not_before: Option<Duration>) {
+    fn settle(self: Pin<&mut Self>, judgement: Judgement) {
         let this = self.project();
         *this.phase = Phase::Over;
         match this.slow.take() {
             None => {
                 let started = this.word.is_timed().then_some(*this.started);
                 let ticket = Ticket::fast(this.word.generation(), started);
-                this.inner.settle(&ticket, verdict, not_before);
+                this.inner.settle(&ticket, judgement);
             }
-            Some(Slow::Running { ticket, .. }) => drop(this.inner.settle(&ticket, verdict, not_before)),
+            Some(Slow::Running { ticket }) => drop(this.inner.settle(&ticket, judgement)),
             Some(Slow::Waiting(_)) => {}
         }
     }
@@ -240,12 +247,12 @@ impl<C: Deref<Target = BreakerInner>, F, J> Call<'_, C, F, J> {
     #[cold]
     #[inline(never)]
     fn give_up(self: Pin<&mut Self>) {
-        let verdict = match (self.phase, &self.slow) {
+        let judgement = match (self.phase, &self.slow) {
             (Phase::Start | Phase::Over, _) => return,
-            (Phase::Polling, _) => Verdict::Failure,
-            (Phase::Idle, Some(Slow::Running { ticket, .. })) => self.inner.dropped(ticket),
-            (Phase::Idle, _) => Verdict::Neutral,
+            (Phase::Polling, _) => Judgement::failed(FailureKind::Panic),
+            (Phase::Idle, Some(Slow::Running { ticket })) => self.inner.given_up(ticket),
+            (Phase::Idle, _) => Verdict::Neutral.into(),
         };
-        self.settle(verdict, None);
+        self.settle(judgement);
     }
 }

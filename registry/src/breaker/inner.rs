@@ -18,11 +18,11 @@ use crate::{
     },
     clock::Tick,
     error::Rejection,
-    event::EventKind,
+    event::{Announcement, EventKind},
     hash::fnv,
     outcome::ServiceName,
     policy::{Mode, Policy},
-    state::{BreakerState, StateChange, fleet_view::Question, overrides::Override, rng::Rng},
+    state::{BreakerState, StateChange, fleet_view::Question, heard::HeardStep, overrides::Override, rng::Rng},
 };
 
 /// Why a call does not start now.
@@ -37,7 +37,7 @@ pub(crate) enum Blocked {
 }
 
 /// Rejections that are counted apart from the sharded counters: they are rare, and take the mutex anyway.
-const REFUSALS: usize = 4;
+const REFUSALS: usize = 5;
 
 /// One breaker. Everything on it is reached through shared references.
 pub(crate) struct BreakerInner {
@@ -48,8 +48,10 @@ pub(crate) struct BreakerInner {
     /// By [`State`] entered.
     pub(super) transitions: [AtomicU64; 3],
     pub(super) guarded: Mutex<Guarded>,
-    /// A place in the bulkhead was freed.
-    pub(super) freed: Notify,
+    /// Calls that their caller's deadline cut short.
+    pub(super) cut_short: AtomicU64,
+    /// For those who wait for a place in the bulkhead: one is free, or the breaker has changed.
+    pub(super) news: Notify,
     pub(super) histogram: Option<Box<Histogram>>,
     pub(super) shared: Arc<Shared>,
 }
@@ -61,7 +63,7 @@ pub(super) struct Guarded {
 
 impl BreakerInner {
     pub(crate) fn new(name: ServiceName, policy: Arc<Policy>, shared: Arc<Shared>) -> Self {
-        let mut state = BreakerState::new(policy);
+        let mut state = BreakerState::new(policy, shared.clock.now());
         if shared.store.as_ref().is_some_and(|store| store.can_share()) {
             state.connect();
         }
@@ -74,7 +76,8 @@ impl BreakerInner {
             transitions: Default::default(),
             histogram: shared.measured.then(Box::default),
             guarded: Mutex::new(Guarded { state, rng: Rng::new(seed) }),
-            freed: Notify::new(),
+            cut_short: AtomicU64::new(0),
+            news: Notify::new(),
             shared,
         };
         inner.publish(&inner.lock_all().state, inner.shared.clock.now());
@@ -135,7 +138,6 @@ impl BreakerInner {
         if changed {
             self.note_all(); // a record names the policy it was made under
         }
-        self.freed.notify_waiters(); // the bulkhead may have grown
         changed
     }
 
@@ -151,7 +153,9 @@ impl BreakerInner {
         if let Some(event) = event {
             self.shared.announcer.announce(&self.name, now, event);
         }
-        self.announce(now, state_change);
+        self.announce(state, now, state_change);
+        drop(guarded);
+        self.news.notify_waiters(); // an override, a reload, a record: those who wait ask again
     }
 
     // ── under the lock ─────────────────────────────────────────────────────────────────────────────────────────────────
@@ -164,8 +168,17 @@ impl BreakerInner {
     /// The state and the time. The clock is read under the lock: a later holder has a later time, and no thread waits for the lock
     /// with an old time.
     pub(super) fn lock_all_now(&self) -> (MutexGuard<'_, Guarded>, Tick) {
-        let guarded = self.lock_all();
+        let mut guarded = self.lock_all();
         let now = self.shared.clock.now();
+        if let Some((ended, state_change)) = guarded.state.end_overrides(now) {
+            self.publish(&guarded.state, now);
+            let mode = guarded.state.mode(now);
+            for hold in ended {
+                let event = EventKind::Overridden { mode, who: hold.who, why: "ended".into() };
+                self.shared.announcer.announce(&self.name, now, event);
+            }
+            self.announce(&mut guarded.state, now, state_change);
+        }
         (guarded, now)
     }
 
@@ -193,15 +206,20 @@ impl BreakerInner {
 
     /// Queues what happened. Under the lock, so that the order of the queue is the order of events; observers hear of it on their
     /// own thread.
-    pub(super) fn announce(&self, now: Tick, state_change: Option<StateChange>) {
-        let Some(state_change) = state_change else { return };
-        let kind = match state_change {
-            StateChange::Transition(transition) => {
-                self.transitions[transition.to as usize].fetch_add(1, Ordering::Relaxed);
-                EventKind::Transition(transition)
-            }
-            StateChange::WouldOpen(transition) => EventKind::WouldOpen(transition),
+    pub(super) fn announce(&self, state: &mut BreakerState, now: Tick, state_change: Option<StateChange>) {
+        let (steps, would_open) = match state_change {
+            None => return,
+            Some(StateChange::Transition(step)) => (state.heard.follow(step), false),
+            Some(StateChange::WouldOpen(step)) => ([Some(HeardStep { step, since: state.heard.since }), None], true),
         };
-        self.shared.announcer.announce(&self.name, now, kind);
+        for heard in steps.into_iter().flatten() {
+            self.news.notify_waiters();
+            if !would_open {
+                self.transitions[heard.step.to as usize].fetch_add(1, Ordering::Relaxed);
+            }
+            let last_failure = state.last_failure.clone();
+            let announcement = Announcement::Transition { heard, last_failure, would_open };
+            self.shared.announcer.announce(&self.name, now, announcement);
+        }
     }
 }

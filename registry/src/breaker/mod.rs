@@ -14,6 +14,10 @@ pub(crate) mod shared;
 pub(crate) mod store_port;
 pub(crate) mod sync;
 pub(crate) mod table;
+mod timer;
 
 pub use handle::Breaker;
 pub use permit::Permit;
+
+#[cfg(test)]
+mod sequences;

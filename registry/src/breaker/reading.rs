@@ -1,5 +1,7 @@
 //! What a breaker looks like from outside. Looking changes nothing.
 
+use std::time::SystemTime;
+
 use super::inner::BreakerInner;
 #[cfg(feature = "prometheus")]
 use crate::breaker::histogram::Histogram;
@@ -7,7 +9,7 @@ use crate::{
     breaker::{fast_path::Counter, sync::Ordering},
     outcome::State,
     policy::Mode,
-    view::{BreakerView, CallCounts},
+    view::{BreakerView, CallCounts, LastFailure, OverrideView},
 };
 
 impl BreakerInner {
@@ -36,13 +38,15 @@ impl BreakerInner {
     pub(crate) fn view(&self) -> BreakerView {
         let (guarded, now) = self.lock_all_now();
         let state = &guarded.state;
+        let (since, last_failure) = (state.since(now), state.last_failure.clone());
         let (mode, hold) = state.overrides.mode(state.policy.mode, now);
         let felt = state.state(now);
         let opening = state.machine.opening();
         let reason = match (hold, mode) {
             (Some(hold), _) => Some(format!("{} by {}: {}", mode.as_str(), hold.who, hold.why)),
             (None, Mode::ForceOpen | Mode::ForceClosed) => Some(format!("{} by configuration", mode.as_str())),
-            (None, _) => opening.map(|(_, cause)| cause.to_string()),
+            (None, Mode::Observe) => opening.map(|(_, cause)| cause.to_string()),
+            (None, Mode::Enforce) => state.machine.why().map(|cause| cause.to_string()),
         };
         let retry_in = match mode {
             Mode::ForceOpen => state.overrides.forced_open_until(now).map(|end| end.since(now)),
@@ -54,7 +58,9 @@ impl BreakerInner {
         };
         let tally = state.machine.tally(now);
         let rate = |part: u64, whole: u64| (whole > 0).then(|| part as f64 / whole as f64);
-        BreakerView {
+        let mut view = BreakerView {
+            since: SystemTime::UNIX_EPOCH,
+            last_failure: None,
             service: self.name.clone(),
             state: felt,
             mode,
@@ -70,7 +76,23 @@ impl BreakerInner {
             bulkhead_limit: state.policy.bulkhead.map(|b| b.max_concurrent.get()),
             budget_balance: state.policy.retry.and_then(|r| r.budget).map(|_| state.budget.balance()),
             calls: self.counts(),
-        }
+            overrides: state
+                .overrides
+                .in_force(now)
+                .map(|hold| OverrideView {
+                    mode: hold.kind,
+                    who: hold.who.clone(),
+                    why: hold.why.clone(),
+                    ends_in: hold.ends.map(|end| end.since(now)),
+                })
+                .collect(),
+        };
+        drop(guarded);
+        // The wall clock may block: not under the lock.
+        let wall = &self.shared.wall;
+        view.since = wall.at(since);
+        view.last_failure = last_failure.map(|past| LastFailure::new(past, wall));
+        view
     }
 
     fn counts(&self) -> CallCounts {
@@ -83,12 +105,14 @@ impl BreakerInner {
             timed_out: counter(Counter::TimedOut),
             throttled: counter(Counter::Throttled),
             neutral: counter(Counter::Neutral),
+            cut_short: self.cut_short.load(Ordering::Relaxed),
             late: counter(Counter::Late),
             rejected_open: counter(Counter::RejectedOpen),
             rejected_half_open_busy: refused(0),
             rejected_bulkhead_full: refused(1),
             rejected_rate_limited: refused(2),
             rejected_budget_exhausted: refused(3),
+            rejected_no_time_left: refused(4),
             to_open: entered(State::Open),
             to_half_open: entered(State::HalfOpen),
             to_closed: entered(State::Closed),

@@ -1,9 +1,9 @@
-//! What becomes of a record when a process has something to add: pure, so that any interleaving can be tried.
+//! Merges the change of a process into a record. This is pure, so tests can try any interleaving.
 //!
-//! A store compares and exchanges texts; it knows nothing of breakers. So a process reads the record, merges its own into it and
-//! puts the result in its place, or starts again if another was faster. Every decision has an epoch, which only grows.
-//! A verdict on an opening names the opening it is about, and is void if that is over: a process that was frozen while the world
-//! went on cannot undo what happened since.
+//! A store compares and exchanges texts, and knows nothing about breakers. So a process reads the record, merges its change into it and
+//! puts the result in its place. If another process was faster, it starts again. Every decision has an epoch, which only grows. A
+//! verdict on an opening names that opening, and is void if the opening is over: a process that was frozen cannot undo what the
+//! others decided since.
 
 use std::time::Duration;
 
@@ -13,10 +13,10 @@ use crate::{
     store::record::{Snapshot, StoredOverride, StoredState, Vote},
 };
 
-/// Overrides that ended or were released are remembered so long.
+/// How long overrides stay in a record after they ended or were released.
 const REMEMBERED: Duration = Duration::from_secs(24 * 3600);
 
-/// What a process has to add to a record.
+/// What a process adds to a record.
 #[derive(Debug, Clone)]
 pub(crate) struct Proposal {
     /// The process.
@@ -44,32 +44,32 @@ pub(crate) enum Decided {
     Closed,
 }
 
-/// An operator's word, in the store's time.
+/// An operator's order, in the store's time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum OverrideOrder {
     Hold { kind: Mode, who: String, why: String, ends: Option<Stamp> },
     Release(Option<String>),
 }
 
-/// What became of a change of state.
+/// Whether a record takes a change of state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// The record says it now. Also if there was nothing to say.
+    /// The record has it. Also if there was no change.
     Accepted,
-    /// It counts, and more processes must say the same: until then each goes by its own state.
+    /// It counts as a vote, but more processes must open first. Until then each goes by its own state.
     Waiting,
-    /// The record knows better.
+    /// The record has a newer decision.
     Superseded,
 }
 
-/// Merges `proposal` into `current`. `quorum`: so many processes must open before the fleet does.
+/// Merges `proposal` into `current`. `quorum`: the number of processes that must open before the fleet does.
 pub(crate) fn merge(current: Option<Snapshot>, proposal: &Proposal, now: Stamp, quorum: u32) -> (Snapshot, Outcome) {
     let seeded = current.is_none();
     let mut record = current.unwrap_or_else(|| proposal.own.clone());
     record.votes.retain(|vote| now < vote.until);
     let outcome = match &proposal.change {
         None => Outcome::Accepted,
-        // Its own state, which it just brought in, is no evidence against its own decision.
+        // The record starts as the process's own state, which is no evidence against its own decision.
         Some(change) if seeded => {
             (record.state, record.epoch) = (StoredState::Closed, change.on);
             decide(&mut record, change, proposal, quorum)
@@ -90,7 +90,7 @@ fn decide(record: &mut Snapshot, change: &Decision, proposal: &Proposal, quorum:
         Decided::Closed => {
             record.votes.retain(|vote| vote.by != proposal.by);
             if !record.is_open() {
-                return Outcome::Accepted; // nobody else thought otherwise
+                return Outcome::Accepted; // no other process has it open
             }
             if !valid {
                 return Outcome::Superseded;
@@ -155,7 +155,7 @@ fn decided(record: &Snapshot, change: &Decision, proposal: &Proposal) -> Snapsho
     }
 }
 
-/// Takes an operator's word into account: of two words about the same, the newer one holds.
+/// Enters an operator's order: of two orders about the same override, the newer one counts.
 fn obey(holds: &mut Vec<StoredOverride>, order: &OverrideOrder, at: Stamp) {
     match order {
         OverrideOrder::Hold { kind, who, why, ends } => {
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_opening_beside_one_in_force_is_the_same_one() {
+    fn a_second_opening_joins_the_one_in_force() {
         let first = open(100);
         assert_eq!((first.state, first.until, first.epoch), (StoredState::Open, Some(at(160)), at(100)));
         let again = decision(opened(165, true, false), 105, at(0), false);
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_verdict_on_an_opening_that_is_over_is_void() {
+    fn a_verdict_on_a_past_opening_is_void() {
         let first = open(100);
         let failed = decision(opened(221, false, false), 161, first.epoch, false);
         let (second, outcome) = merge(Some(first.clone()), &failed, at(161), 1);
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn of_decisions_made_alone_the_later_one_holds() {
+    fn the_later_of_two_lone_decisions_counts() {
         let first = open(100);
         for (mine, theirs) in [(170, 165), (165, 170)] {
             let closed = decision(Decided::Closed, theirs, first.epoch, true);
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quorum_counts_processes_whose_openings_are_in_force() {
+    fn a_quorum_counts_processes_with_openings_in_force() {
         let by = |by: &str, time: u64| Proposal {
             by: by.into(),
             ..decision(opened(time + 60, true, false), time, at(0), false)
@@ -281,9 +281,9 @@ mod tests {
     }
 
     proptest! {
-        /// What is in force is decided by the newest word about it, in whatever packets the words arrive.
+        /// The newest order about an override decides, however the orders are grouped.
         #[test]
-        fn the_newest_word_holds(mut orders in vec(order(), 1..12), cut in 0..12_usize) {
+        fn the_newest_order_counts(mut orders in vec(order(), 1..12), cut in 0..12_usize) {
             orders.sort_by_key(|(_, at)| *at);
             orders.dedup_by_key(|(_, at)| *at);
             let proposal = |orders: &[(OverrideOrder, Stamp)]| Proposal {
@@ -307,7 +307,7 @@ mod tests {
             }
         }
 
-        /// Whatever is proposed in whatever order, epochs only grow, and an open record is open until something.
+        /// For any proposals in any order, epochs only grow, and an open record has an end.
         #[test]
         fn epochs_only_grow(proposals in vec((0..4_u8, 0..200_u64, 0..200_u64, any::<bool>()), 1..40), quorum in 1..4_u32) {
             let mut record: Option<Snapshot> = None;

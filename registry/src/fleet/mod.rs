@@ -1,16 +1,27 @@
 //! One breaker in many processes.
 //!
-//! Each process has breakers of its own and decides by them; what they share is a record per breaker in a
-//! [store](crate::store). The rules of sharing are pure: [`merge`] says what becomes of a record when a process has something
-//! to add. The [`store_handle`] connects breakers to a store, [`record_codec`] translates between a breaker and its record, and
-//! [`store_sync`] does the work, beside the calls.
+//! Each process has its own breakers and decides by them. The processes share one record per breaker in a
+//! [store](crate::store).
+//!
+//! | file | job |
+//! |---|---|
+//! | [`merge`] | pure: the record after a process adds its change |
+//! | [`record_codec`] | translates between the state of a breaker and its record |
+//! | [`pending_write`] | a change of one breaker on its way into its record |
+//! | [`lease`] | the two questions that a call may ask the store: may I probe, is there a token |
+//! | [`store_sync`] | the task that talks to the store, beside the calls; its parts are [`snapshots`], [`publisher`], [`receiver`], [`helper`] and [`restore`] |
+//! | `port` | what a breaker needs of the store |
 
 mod helper;
 pub(crate) mod lease;
-pub(crate) mod merge;
-pub(crate) mod message;
+mod merge;
+mod pending_write;
 mod port;
-pub(crate) mod record_codec;
+mod publisher;
+mod receiver;
+mod record_codec;
 mod restore;
-pub(crate) mod store_handle;
+#[cfg(feature = "temporal-plugin")]
+pub(crate) mod shared_task;
+mod snapshots;
 pub(crate) mod store_sync;

@@ -7,13 +7,10 @@ use crate::{
         inner::BreakerInner,
         store_port::{Note, StorePort},
     },
-    fleet::{
-        lease,
-        store_handle::{Queue, StoreHandle},
-    },
+    fleet::lease,
     outcome::ServiceName,
     state::fleet_view::Question,
-    store::Answer,
+    store::{Answer, handle::StoreHandle, queue::Queue},
 };
 
 impl StoreHandle {

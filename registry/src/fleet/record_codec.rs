@@ -1,5 +1,4 @@
-//! One breaker as a member of its fleet: what its state has to say becomes a proposal for its record, and what a record says
-//! is entered into its state.
+//! Translates between the state of a breaker and its record: a state becomes a snapshot, and a record is entered into a state.
 
 use std::{sync::Arc, time::Duration};
 
@@ -7,82 +6,39 @@ use crate::{
     breaker::inner::BreakerInner,
     clock::{Stamp, Tick},
     event::EventKind,
-    fleet::{
-        merge::{Decided, Decision, Outcome, OverrideOrder, Proposal, merge},
-        message::FailuresNote,
-        store_handle::{StoreClock, StoreHandle},
-    },
     hash,
     outcome::ServiceName,
     policy::{FleetPolicy, Mode, SharePolicy},
     state::{
         BreakerState, StateChange,
-        fleet_view::{Change, ChangeKind, FleetView, Known, OrderKind},
+        fleet_view::{FleetView, Known},
         machine::Cause,
         overrides::ActiveOverride,
     },
     store::{
-        Lease, Put,
+        Lease, StoreClock,
+        handle::StoreHandle,
+        message::FailuresNote,
         record::{Snapshot, StoredOverride, StoredState},
     },
 };
 
-/// A record with nothing in it is kept for a day, so that a process that missed the end of an opening learns of it.
+/// A record that says nothing is kept for a day: a process that missed the end of an opening can still read it.
 const KEEP: Duration = Duration::from_secs(24 * 3600);
 
-/// A record with an override that has no end is kept for so long beyond the last process that knew it.
+/// A record with an override that has no end is kept this long after the last process put it.
 const KEEP_ENDLESS: Duration = Duration::from_secs(30 * 24 * 3600);
 
-/// What a breaker has to tell its fleet, and what stood in its record when it was last looked at.
-pub(crate) struct PendingWrite {
-    proposal: Proposal,
-    change: Option<Change>,
-    orders: usize,
-    quorum: u32,
-    /// It is stored whether it is new or not.
-    again: bool,
-    /// The text that is to be replaced.
-    pub(crate) expected: Option<Arc<str>>,
-}
-
-/// A pending write merged into a record.
-pub(crate) struct Merged {
-    record: Snapshot,
-    outcome: Outcome,
-    text: Arc<str>,
-}
-
-impl PendingWrite {
-    /// What becomes of the expected record.
-    pub(crate) fn merge(&self, service: &ServiceName, now: Stamp) -> Merged {
-        // What cannot be read is nothing, and is replaced.
-        let current = self.expected.as_deref().and_then(|text| Snapshot::decode(text, Some(service)).ok());
-        let (record, outcome) = merge(current, &self.proposal, now, self.quorum);
-        let text = record.encode().into();
-        Merged { record, outcome, text }
-    }
-
-    /// The exchange of texts that it takes; `None` if the record says it all already.
-    pub(crate) fn put(&self, service: &ServiceName, merged: &Merged, now: Stamp) -> Option<Put> {
-        (self.again || self.expected.as_deref() != Some(&*merged.text)).then(|| Put {
-            service: service.clone(),
-            expected: self.expected.clone(),
-            text: merged.text.clone(),
-            keep: keep(&merged.record, now),
-        })
-    }
-}
-
-/// How long a record is worth keeping.
-pub(crate) fn keep(record: &Snapshot, now: Stamp) -> Duration {
+/// How long the store should keep a record.
+pub(super) fn keep(record: &Snapshot, now: Stamp) -> Duration {
     let holds = record.overrides.iter().filter(|hold| hold.holds(now));
     let overruled = holds.map(|hold| hold.ends.map_or(KEEP_ENDLESS, |end| end.since(now))).max();
     let open = record.until.map_or(Duration::ZERO, |until| until.since(now));
     KEEP.saturating_add(open.max(overruled.unwrap_or_default()))
 }
 
-/// The state of a breaker as it is stored.
-pub(crate) fn snapshot(
+/// The state of a breaker, as it is stored.
+pub(super) fn snapshot(
     name: &ServiceName,
     state: &BreakerState,
     now: Tick,
@@ -132,37 +88,37 @@ fn holds(record: &Snapshot, clock: StoreClock, now: Tick) -> Vec<ActiveOverride>
     in_force.map(hold).collect()
 }
 
-/// Enters what a record of before this process says. Whether it made the breaker open or overruled.
-pub(crate) fn restore(
+/// Enters a record from before this process. True if the breaker is open or overruled because of it.
+pub(super) fn restore(
     inner: &BreakerInner,
     record: &Snapshot,
     text: &str,
     same_policy: bool,
     clock: StoreClock,
 ) -> bool {
-    let mut told = false;
+    let mut restored = false;
     inner.operate(|state, now, _| {
         let adopted = adopt_overrides(state, record, clock, now);
         let mut state_change = None;
         if same_policy && record.is_open() {
             let deadline = now.after(record.remaining(clock.stamp(now), &state.policy));
             state_change = state.adopt_open(deadline, record.openings, Cause::Restored, now);
-            told = true;
+            restored = true;
         }
         if let Some(fleet_view) = &mut state.fleet_view {
             fleet_view.orders.clear();
-            // An opening by another policy is not ours to go by, and the next record replaces it.
+            // An opening under another policy does not count here, and the next record replaces it.
             let open = same_policy && record.is_open();
             fleet_view.known = Known { open, ..known(record, &text.into()) };
         }
         let Some((event, overruled)) = adopted else { return (state_change, None) };
-        told = true;
+        restored = true;
         (overruled.or(state_change), Some(event))
     });
-    told
+    restored
 }
 
-/// The overrides of a record enter into force; `None` if they are.
+/// Puts the overrides of a record into force; `None` if they are in force already.
 fn adopt_overrides(
     state: &mut BreakerState,
     record: &Snapshot,
@@ -170,76 +126,14 @@ fn adopt_overrides(
     now: Tick,
 ) -> Option<(EventKind, Option<StateChange>)> {
     let holds = holds(record, clock, now);
-    let said = holds.iter().max_by_key(|hold| hold.kind).map(|hold| (hold.who.clone(), hold.why.clone()));
+    let strongest = holds.iter().max_by_key(|hold| hold.kind).map(|hold| (hold.who.clone(), hold.why.clone()));
     let state_change = state.adopt_overrides(holds, now)?;
-    let (who, why) = said.unwrap_or_else(|| ("everyone".into(), "released".into()));
+    let (who, why) = strongest.unwrap_or_else(|| ("everyone".into(), "released".into()));
     Some((EventKind::Overridden { mode: state.mode(now), who, why }, state_change))
 }
 
-/// What `inner` has to tell its fleet. `again`: also if that is nothing new, for a store that lost
-/// what it had, or that would forget it.
-pub(crate) fn pending_write(
-    inner: &BreakerInner,
-    store_handle: &StoreHandle,
-    clock: StoreClock,
-    again: bool,
-) -> Option<PendingWrite> {
-    let mut pending_write = None;
-    inner.operate(|state, now, _| {
-        let own = snapshot(&inner.name, state, now, clock, &store_handle.process);
-        let Some((fleet_view, policy)) = shared(state) else { return (None, None) };
-        fleet_view.up = store_handle.is_up();
-        let change = fleet_view.change;
-        let decision = change.map(|change| Decision {
-            kind: match change.kind {
-                ChangeKind::Closed => Decided::Closed,
-                ChangeKind::Opened { deadline, open_for, cause, openings, fresh } => Decided::Opened {
-                    until: clock.stamp(deadline),
-                    open_for,
-                    openings,
-                    cause: cause.to_string(),
-                    throttled: matches!(cause, Cause::Throttled { .. }),
-                    fresh,
-                },
-            },
-            at: clock.stamp(change.at),
-            on: change.on,
-            alone: change.alone,
-        });
-        let orders: Vec<_> = fleet_view
-            .orders
-            .iter()
-            .map(|order| {
-                let kind = match &order.kind {
-                    OrderKind::Release(who) => OverrideOrder::Release(who.clone()),
-                    OrderKind::Hold(kind, hold) => OverrideOrder::Hold {
-                        kind: *kind,
-                        who: hold.who.clone(),
-                        why: hold.why.clone(),
-                        ends: hold.ttl.map(|time| clock.stamp(order.at.after(time))),
-                    },
-                };
-                (kind, clock.stamp(order.at))
-            })
-            .collect();
-        let again = again && !own.is_blank();
-        if decision.is_some() || !orders.is_empty() || again {
-            pending_write = Some(PendingWrite {
-                change,
-                orders: orders.len(),
-                quorum: policy.quorum.get(),
-                again,
-                expected: fleet_view.known.text.clone(),
-                proposal: Proposal { by: store_handle.process.clone(), own, change: decision, orders },
-            });
-        }
-        (None, None)
-    });
-    pending_write
-}
-
-/// How many failures in a row `inner` has, if its fleet does not know. While the store is away nobody is told.
-pub(crate) fn failures(inner: &BreakerInner, store_handle: &StoreHandle) -> Option<FailuresNote> {
+/// The number of failures in a row of `inner`, if it is news to the fleet. `None` while the store is away.
+pub(super) fn failures(inner: &BreakerInner, handle: &StoreHandle) -> Option<FailuresNote> {
     let mut note = None;
     inner.operate(|state, now, _| {
         let in_a_row = state.machine.joint_failures();
@@ -247,12 +141,12 @@ pub(crate) fn failures(inner: &BreakerInner, store_handle: &StoreHandle) -> Opti
         if let Some((fleet_view, policy)) = shared(state)
             && policy.quorum.get() == 1
             && closed
-            && store_handle.is_up()
+            && handle.is_up()
         {
             let service = inner.name.as_str().to_owned();
             note = fleet_view.publish(in_a_row).map(|in_a_row| FailuresNote {
                 service,
-                by: store_handle.process.clone(),
+                by: handle.process.clone(),
                 in_a_row,
             });
         }
@@ -261,42 +155,22 @@ pub(crate) fn failures(inner: &BreakerInner, store_handle: &StoreHandle) -> Opti
     note
 }
 
-fn shared(state: &mut BreakerState) -> Option<(&mut FleetView, SharePolicy)> {
+pub(super) fn shared(state: &mut BreakerState) -> Option<(&mut FleetView, SharePolicy)> {
     let FleetPolicy::Share(policy) = state.policy.fleet else { return None };
     state.fleet_view.as_deref_mut().map(|fleet_view| (fleet_view, policy))
 }
 
-/// A pending write was stored: the record says `merged` now.
-pub(crate) fn settled(inner: &BreakerInner, pending_write: &PendingWrite, merged: &Merged, clock: StoreClock) {
-    inner.operate(|state, now, _| {
-        let Some((fleet_view, _)) = shared(state) else { return (None, None) };
-        fleet_view.orders.drain(..pending_write.orders.min(fleet_view.orders.len()));
-        let newer = fleet_view.change.filter(|change| pending_write.change != Some(*change));
-        let ours = pending_write.change.is_some() && newer.is_none();
-        let guarded = merged.record.epoch > fleet_view.known.epoch;
-        fleet_view.change = newer.map(|change| Change { on: change.on.max(merged.record.epoch), ..change });
-        fleet_view.known = known(&merged.record, &merged.text);
-        let go_by_it = match merged.outcome {
-            Outcome::Superseded => ours,
-            Outcome::Accepted => pending_write.change.is_none() && newer.is_none() && guarded,
-            Outcome::Waiting => false,
-        };
-        let phase = if go_by_it { adopt_state(state, &merged.record, clock, now) } else { None };
-        with_overrides(state, &merged.record, clock, now, phase)
-    });
-}
-
-/// A record was read or heard of. It is entered unless it is old, or this process has something newer to say.
-pub(crate) fn received(
+/// Enters a record that was read or received, unless it is old or this process has a newer change to publish.
+pub(super) fn receive(
     inner: &BreakerInner,
-    store_handle: &StoreHandle,
+    handle: &StoreHandle,
     record: &Snapshot,
     text: &Arc<str>,
     clock: StoreClock,
 ) {
     inner.operate(|state, now, _| {
         let Some((fleet_view, _)) = shared(state) else { return (None, None) };
-        fleet_view.up = store_handle.is_up();
+        fleet_view.up = handle.is_up();
         if fleet_view.known.text.as_deref() == Some(text)
             || fleet_view.change.is_some()
             || !fleet_view.orders.is_empty()
@@ -313,11 +187,16 @@ pub(crate) fn received(
     });
 }
 
-fn known(record: &Snapshot, text: &Arc<str>) -> Known {
+pub(super) fn known(record: &Snapshot, text: &Arc<str>) -> Known {
     Known { epoch: record.epoch, text: Some(text.clone()), open: record.is_open(), until: record.until }
 }
 
-fn adopt_state(state: &mut BreakerState, record: &Snapshot, clock: StoreClock, now: Tick) -> Option<StateChange> {
+pub(super) fn adopt_state(
+    state: &mut BreakerState,
+    record: &Snapshot,
+    clock: StoreClock,
+    now: Tick,
+) -> Option<StateChange> {
     if record.is_open() {
         let deadline = now.after(record.remaining(clock.stamp(now), &state.policy));
         state.adopt_open(deadline, record.openings, Cause::Peer, now)
@@ -326,7 +205,7 @@ fn adopt_state(state: &mut BreakerState, record: &Snapshot, clock: StoreClock, n
     }
 }
 
-fn with_overrides(
+pub(super) fn with_overrides(
     state: &mut BreakerState,
     record: &Snapshot,
     clock: StoreClock,
@@ -343,12 +222,12 @@ fn with_overrides(
     }
 }
 
-/// A peer says how many failures in a row it has. Whether that opened the breaker.
-pub(crate) fn receive_failures(inner: &BreakerInner, store_handle: &StoreHandle, note: &FailuresNote) -> bool {
+/// Enters a peer's number of failures in a row. True if that opened the breaker.
+pub(super) fn receive_failures(inner: &BreakerInner, handle: &StoreHandle, note: &FailuresNote) -> bool {
     let mut opened = false;
     inner.operate(|state, now, draw| {
         let Some((fleet_view, policy)) = shared(state) else { return (None, None) };
-        fleet_view.up = store_handle.is_up();
+        fleet_view.up = handle.is_up();
         if policy.quorum.get() > 1 || state.mode(now) != Mode::Enforce {
             return (None, None);
         }
@@ -361,21 +240,21 @@ pub(crate) fn receive_failures(inner: &BreakerInner, store_handle: &StoreHandle,
     opened
 }
 
-/// A peer got the probe of an opening.
-pub(crate) fn receive_lease(inner: &BreakerInner, store_handle: &StoreHandle, epoch: Stamp, lasting: Duration) {
+/// Enters that a peer got the lease of an opening.
+pub(super) fn receive_lease(inner: &BreakerInner, handle: &StoreHandle, epoch: Stamp, lasting: Duration) {
     inner.operate(|state, now, _| {
         if let Some((fleet_view, _)) = shared(state)
             && fleet_view.known.epoch == epoch
         {
-            fleet_view.up = store_handle.is_up();
+            fleet_view.up = handle.is_up();
             fleet_view.taken(now.after(lasting), now);
         }
         (None, None)
     });
 }
 
-/// The lease that `inner` would ask for at this moment, or that it holds; `None` if it is not shared.
-pub(crate) fn lease(inner: &BreakerInner, store_handle: &StoreHandle) -> Option<(Lease, bool)> {
+/// The lease that `inner` would ask for now, and whether it holds it. `None` if `inner` is not shared.
+pub(super) fn lease(inner: &BreakerInner, handle: &StoreHandle) -> Option<(Lease, bool)> {
     let mut lease = None;
     inner.operate(|state, now, _| {
         let probing = state.machine.is_probing();
@@ -387,7 +266,7 @@ pub(crate) fn lease(inner: &BreakerInner, store_handle: &StoreHandle) -> Option<
                     epoch: fleet_view.known.epoch,
                     record: fleet_view.known.text.clone(),
                     due: fleet_view.known.until.unwrap_or_default(),
-                    process: store_handle.process.clone(),
+                    process: handle.process.clone(),
                     lasting: policy.lease,
                 },
                 held,
@@ -398,8 +277,8 @@ pub(crate) fn lease(inner: &BreakerInner, store_handle: &StoreHandle) -> Option<
     lease
 }
 
-/// Changes what is known of the fleet, if `inner` is shared.
-pub(crate) fn with_fleet_view(inner: &BreakerInner, change: impl FnOnce(&mut FleetView, SharePolicy, Tick)) {
+/// Changes the fleet view of `inner`, if it is shared.
+pub(super) fn with_fleet_view(inner: &BreakerInner, change: impl FnOnce(&mut FleetView, SharePolicy, Tick)) {
     inner.operate(|state, now, _| {
         if let Some((fleet_view, policy)) = shared(state) {
             change(fleet_view, policy, now);

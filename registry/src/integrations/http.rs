@@ -1,9 +1,9 @@
-//! What HTTP statuses say about a service, and `Retry-After` as a duration.
+//! Verdicts of HTTP statuses, and the only parser of `Retry-After`.
 //!
 //! | status | verdict |
 //! |---|---|
 //! | 2xx, 3xx, and 4xx not named below | success: it answered |
-//! | 401, 403, 407, 408, 425, 451 | neutral: says nothing about its health |
+//! | 401, 403, 407, 408, 425, 451 | neutral: says nothing about the service's health |
 //! | 429 | throttled |
 //! | 5xx | failure |
 //!
@@ -16,7 +16,7 @@ use crate::{
     policy::{Policy, StatusVerdict},
 };
 
-/// The verdict of a bare status. `retry_after` is what the answer asked for, if it did.
+/// The verdict of a bare status. `retry_after` is the time that the answer asked for, if any.
 #[must_use]
 pub const fn status_verdict(status: u16, retry_after: Option<Duration>) -> Verdict {
     match status {
@@ -61,6 +61,18 @@ impl crate::Classify for reqwest::Error {
             Some(status) => status_verdict(status.as_u16(), None),
             None if self.is_builder() => Verdict::Neutral,
             None => Verdict::Failure,
+        }
+    }
+
+    fn failure(&self) -> crate::Failure {
+        use crate::{Failure, FailureKind};
+        // Words of ours: the error's own name the URL.
+        match self.status() {
+            Some(status) => Failure::new(FailureKind::Status).saying(&format!("HTTP {}", status.as_u16())),
+            None if self.is_timeout() => Failure::new(FailureKind::Timeout),
+            None if self.is_connect() => Failure::new(FailureKind::Connection),
+            None if self.is_body() || self.is_decode() => Failure::new(FailureKind::Answer),
+            None => Failure::new(FailureKind::Other),
         }
     }
 }

@@ -1,9 +1,10 @@
-//! Prometheus metrics, computed when they are asked for.
+//! Prometheus metrics, computed at each scrape.
 //!
-//! Breakers count as they go and know their state at any moment; nothing is pushed. A scrape reads them all.
-//! The table below is all there is; `service` labels every series but the last four.
+//! Breakers count their calls and know their state at any moment, so nothing is pushed: a scrape reads all breakers. This table lists
+//! every metric. All series but those of the last five metrics have the label `service`.
 #![doc = "\n| metric | type | further labels | meaning |\n|---|---|---|---|"]
 #![doc = "| `circuit_breaker_state` | gauge | | 0 closed, 1 open, 2 half-open: what callers feel at the moment of the scrape |"]
+#![doc = "| `circuit_breaker_mode` | gauge | `mode` | 1 for the mode in force, 0 for the others: enforce, observe, force_closed, force_open |"]
 #![doc = "| `circuit_breaker_calls_total` | counter | `outcome` | calls by what became of them: success, failure, throttled, neutral, rejected |"]
 #![doc = "| `circuit_breaker_rejections_total` | counter | `reason` | rejections: open, half_open_busy, bulkhead_full, rate_limited, budget_exhausted |"]
 #![doc = "| `circuit_breaker_transitions_total` | counter | `to` | changes of state: closed, open, half_open |"]
@@ -18,10 +19,12 @@
 #![doc = "| `circuit_breaker_retry_budget_balance` | gauge | | retries the budget can pay now, where there is one |"]
 #![doc = "| `circuit_breaker_call_duration_seconds` | histogram | | how long calls took, where measured |"]
 #![doc = "| `circuit_breaker_config_reloads_total` | counter | `result` | reloads of the configuration: applied, refused |"]
+#![doc = "| `circuit_breaker_config_last_reload_success` | gauge | | 1 if the last reload was applied, 0 if it was refused; absent before the first reload |"]
+#![doc = "| `circuit_breaker_config_last_reload_timestamp_seconds` | gauge | | Unix time of the last reload in seconds; absent before the first reload |"]
 #![doc = "| `circuit_breaker_store_errors_total` | counter | `store`, `op` | failures of the store, by what it was asked to do: load, save, lease, limit, sync, publish, subscribe |"]
 #![doc = "| `circuit_breaker_events_dropped_total` | counter | | events that observers were too slow for |"]
 
-use std::collections::HashMap;
+use std::{collections::HashMap, time::SystemTime};
 
 use prometheus::{
     Registry,
@@ -29,7 +32,7 @@ use prometheus::{
     proto::{Bucket, Counter, Gauge, Histogram, LabelPair, Metric, MetricFamily, MetricType},
 };
 
-use crate::{CircuitRegistry, breaker::histogram, view::BreakerView};
+use crate::{CircuitRegistry, breaker::histogram, policy::Mode, view::BreakerView};
 
 /// A row of the table: name, type, help, and what it reads of a breaker: label pairs with values.
 struct Row {
@@ -58,6 +61,10 @@ const ROWS: &[Row] = &[
     row("circuit_breaker_state", MetricType::GAUGE, "State: 0 closed, 1 open, 2 half-open.", |v| {
         one(f64::from(v.state as u8))
     }),
+    row("circuit_breaker_mode", MetricType::GAUGE, "1 for the mode in force, 0 for the others.", |v| {
+        let modes = [Mode::Enforce, Mode::Observe, Mode::ForceClosed, Mode::ForceOpen];
+        by("mode", modes.map(|mode| (mode.as_str(), u64::from(mode == v.mode))))
+    }),
     row("circuit_breaker_calls_total", MetricType::COUNTER, "Calls by outcome.", |v| {
         let c = &v.calls;
         by(
@@ -81,6 +88,7 @@ const ROWS: &[Row] = &[
                 ("bulkhead_full", c.rejected_bulkhead_full),
                 ("rate_limited", c.rejected_rate_limited),
                 ("budget_exhausted", c.rejected_budget_exhausted),
+                ("no_time_left", c.rejected_no_time_left),
             ],
         )
     }),
@@ -94,6 +102,9 @@ const ROWS: &[Row] = &[
     row("circuit_breaker_timeouts_total", MetricType::COUNTER, "Calls given up after their timeout.", |v| {
         one(v.calls.timed_out as f64)
     }),
+    row("circuit_breaker_cut_short_total", MetricType::COUNTER, "Calls cut short by their caller's deadline.", |v| {
+        one(v.calls.cut_short as f64)
+    }),
     row("circuit_breaker_consecutive_failures", MetricType::GAUGE, "Failures since the last success.", |v| {
         one(f64::from(v.consecutive_failures))
     }),
@@ -104,7 +115,8 @@ const ROWS: &[Row] = &[
         v.window_calls.map_or_else(Vec::new, |_| one(v.slow_rate.unwrap_or(0.0)))
     }),
     row("circuit_breaker_seconds_until_probe", MetricType::GAUGE, "Seconds until the next probe is due.", |v| {
-        one(v.retry_in.unwrap_or_default().as_secs_f64())
+        // A breaker that an operator holds open sends no probe.
+        one(v.retry_in.filter(|_| v.mode == Mode::Enforce).unwrap_or_default().as_secs_f64())
     }),
     row("circuit_breaker_in_flight", MetricType::GAUGE, "Calls admitted and not yet ended.", |v| {
         one(v.in_flight as f64)
@@ -119,6 +131,10 @@ const ROWS: &[Row] = &[
 
 const DURATION: (&str, &str) = ("circuit_breaker_call_duration_seconds", "How long calls took.");
 const RELOADS: (&str, &str) = ("circuit_breaker_config_reloads_total", "Reloads of the configuration by result.");
+const LAST_RELOAD: (&str, &str) =
+    ("circuit_breaker_config_last_reload_success", "1 if the last reload was applied, 0 if it was refused.");
+const LAST_RELOAD_TIME: (&str, &str) =
+    ("circuit_breaker_config_last_reload_timestamp_seconds", "Unix time of the last reload.");
 const STORE_ERRORS: (&str, &str) = ("circuit_breaker_store_errors_total", "Failures of the store by operation.");
 const DROPPED: (&str, &str) = ("circuit_breaker_events_dropped_total", "Events that observers were too slow for.");
 
@@ -127,7 +143,14 @@ const DROPPED: (&str, &str) = ("circuit_breaker_events_dropped_total", "Events t
 /// # Errors
 /// If `metrics` already exposes series of these names.
 pub fn register(breakers: &CircuitRegistry, metrics: &Registry) -> prometheus::Result<()> {
-    let named = ROWS.iter().map(|row| (row.name, row.help)).chain([DURATION, RELOADS, STORE_ERRORS, DROPPED]);
+    let named = ROWS.iter().map(|row| (row.name, row.help)).chain([
+        DURATION,
+        RELOADS,
+        LAST_RELOAD,
+        LAST_RELOAD_TIME,
+        STORE_ERRORS,
+        DROPPED,
+    ]);
     let descs = named
         .map(|(name, help)| Desc::new(name.into(), help.into(), Vec::new(), HashMap::new()))
         .collect::<prometheus::Result<_>>()?;
@@ -164,6 +187,12 @@ impl Collector for BreakerCollector {
         let reloads = [("applied", applied), ("refused", refused)]
             .map(|(result, count)| sample(MetricType::COUNTER, &[pair("result", result)], count as f64));
         families.push(family(RELOADS.0, RELOADS.1, MetricType::COUNTER, reloads.into()));
+        if let Some((applied, at)) = self.breakers.last_reload() {
+            let at = at.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs_f64();
+            for ((name, help), value) in [(LAST_RELOAD, f64::from(u8::from(applied))), (LAST_RELOAD_TIME, at)] {
+                families.push(family(name, help, MetricType::GAUGE, vec![sample(MetricType::GAUGE, &[], value)]));
+            }
+        }
         if let Some((store, errors)) = self.breakers.store_errors() {
             let errors = errors
                 .into_iter()

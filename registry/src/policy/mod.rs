@@ -132,6 +132,8 @@ pub struct HalfOpenPolicy {
     pub permits: NonZeroU32,
     /// The share of failed probes that opens again; without it the first failure does.
     pub failure_rate: Option<Rate>,
+    /// The share of slow probes that opens again; without it the window's own `slow_rate` does.
+    pub slow_rate: Option<Rate>,
     /// After so long without a verdict the probes out count as lost and new ones are let through.
     pub max_wait: Duration,
 }
@@ -326,6 +328,7 @@ impl Default for Policy {
             half_open: HalfOpenPolicy {
                 permits: NonZeroU32::MIN,
                 failure_rate: None,
+                slow_rate: None,
                 max_wait: Duration::from_secs(60),
             },
             timeout: None,

@@ -1,15 +1,13 @@
 //! Whether a call may start, and what the end of a call changes.
 //!
-//! One admission walks through *override → open → retry budget → rate limit → bulkhead → probe*. It first asks every step, and
-//! takes only when all agree. So a rejection gives nothing back except the token of the rate limit.
+//! One admission walks through *time left → override → open → retry budget → rate limit → bulkhead → probe*. It first asks every
+//! step, and takes only when all agree. So a rejection has nothing to give back.
 
 use std::time::Duration;
 
 use super::{
-    Admission, BreakerState, NotAdmitted, StateChange, Ticket,
-    fleet_limit::Taken,
-    limiter::Token,
-    machine::{MachineAnswer, Sample, Transition},
+    Admission, BreakerState, NotAdmitted, Query, StateChange, Ticket,
+    machine::{MachineAnswer, Sample, Step},
     state_change,
 };
 use crate::{
@@ -19,62 +17,68 @@ use crate::{
     policy::Mode,
 };
 
-/// A token of whichever limit there is.
-enum RateToken {
-    Own(Token),
-    Fleet(Taken),
-}
+/// Without a timeout and a threshold for slow calls, a call that its caller's deadline cuts is a failure after this time.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 impl BreakerState {
-    /// May a call start? `attempt` counts from 1.
-    pub(crate) fn admit(&mut self, now: Tick, attempt: u32) -> (Result<Ticket, NotAdmitted>, Option<StateChange>) {
-        match self.try_admit(now, attempt) {
+    /// May a call start?
+    pub(crate) fn admit(&mut self, now: Tick, query: Query) -> (Result<Ticket, NotAdmitted>, Option<StateChange>) {
+        match self.try_admit(now, query) {
             Ok((ticket, state_change)) => (Ok(ticket), state_change),
             Err(refusal) => (Err(refusal), None),
         }
     }
 
-    fn try_admit(&mut self, now: Tick, attempt: u32) -> Result<(Ticket, Option<StateChange>), NotAdmitted> {
+    fn try_admit(&mut self, now: Tick, query: Query) -> Result<(Ticket, Option<StateChange>), NotAdmitted> {
+        let refused = |reason, retry_in| Err(NotAdmitted::Rejected(reason, retry_in));
+        if query.deadline.is_some_and(|deadline| now >= deadline) {
+            return refused(RejectReason::NoTimeLeft, None);
+        }
         let mode = self.mode(now);
         self.ask_mode(mode, now)?;
         let cost = self.policy.retry.and_then(|retry| retry.budget);
-        if attempt > 1 && cost.is_some() && !self.budget.affords_retry() {
-            return Err(NotAdmitted::Rejected(RejectReason::BudgetExhausted, None));
+        if query.attempt > 1 && cost.is_some() && !self.budget.affords_retry() {
+            return refused(RejectReason::BudgetExhausted, None);
         }
-        let token = match (&self.limiter, &mut self.fleet_limit) {
-            (None, None) => None,
-            (_, Some(fleet_limit)) => Some(RateToken::Fleet(fleet_limit.take(now)?)),
+        match (&self.limiter, &self.fleet_limit) {
+            (_, Some(fleet_limit)) => fleet_limit.check(now)?,
             (Some(limiter), None) => {
-                let token = limiter
-                    .take(now)
-                    .map_err(|retry_in| NotAdmitted::Rejected(RejectReason::RateLimited, Some(retry_in)))?;
-                Some(RateToken::Own(token))
+                let limited = |retry_in| NotAdmitted::Rejected(RejectReason::RateLimited, Some(retry_in));
+                limiter.check(now).map_err(limited)?;
             }
-        };
-        if self.policy.bulkhead.is_some_and(|b| self.occupied >= b.max_concurrent.get()) {
-            match (token, &self.limiter, &mut self.fleet_limit) {
-                (Some(RateToken::Own(token)), Some(limiter), _) => limiter.give_back(token),
-                (Some(RateToken::Fleet(taken)), _, Some(fleet_limit)) => fleet_limit.give_back(taken),
-                _ => {}
-            }
-            return Err(NotAdmitted::Rejected(RejectReason::BulkheadFull, None));
+            (None, None) => {}
+        }
+        if self.policy.bulkhead.is_some_and(|b| query.in_flight >= b.max_concurrent.get().into()) {
+            return refused(RejectReason::BulkheadFull, None);
         }
         // Every step agrees; from here on nothing rejects the call.
+        match (&mut self.limiter, &mut self.fleet_limit) {
+            (_, Some(fleet_limit)) => fleet_limit.spend(now),
+            (Some(limiter), None) => limiter.spend(now),
+            (None, None) => {}
+        }
         let (admission, state_change) = self.enter(mode, now);
         if let Some(cost) = cost {
-            self.budget.book(attempt, cost);
+            self.budget.book(query.attempt, cost);
         }
-        let placed = self.policy.bulkhead.is_some();
-        self.occupied += u32::from(placed);
-        let ticket = Ticket {
-            generation: self.machine.generation(),
-            admission,
-            placed,
-            fast: false,
-            started: Some(now),
-            expires: self.policy.timeout.map(|time| now.after(time)),
-        };
-        Ok((ticket, state_change))
+        let (alarm, fails_from) = self.time_limits(now, query.deadline);
+        let generation = self.machine.generation();
+        Ok((Ticket { generation, admission, fast: false, started: Some(now), alarm, fails_from }, state_change))
+    }
+
+    /// When a call that starts now is given up, and from when on that is a failure.
+    fn time_limits(&self, now: Tick, deadline: Option<Tick>) -> (Option<Tick>, Option<Tick>) {
+        let timeout = self.policy.timeout.map(|time| now.after(time));
+        let Some(deadline) = deadline else { return (timeout, timeout) };
+        // The call ends and is settled before its caller is given up.
+        let cut = before_deadline(now, deadline);
+        match timeout {
+            Some(timeout) => (Some(timeout.min(cut)), Some(timeout)),
+            None => {
+                let slow = self.policy.trip.window.as_ref().and_then(|w| w.slow).map(|slow| slow.call);
+                (Some(cut), Some(now.after(slow.unwrap_or(PATIENCE)).max(cut)))
+            }
+        }
     }
 
     /// The first two steps, without taking anything.
@@ -121,9 +125,6 @@ impl BreakerState {
         now: Tick,
         draw: u64,
     ) -> (Settlement, Option<StateChange>) {
-        if ticket.placed {
-            self.occupied = self.occupied.saturating_sub(1);
-        }
         if ticket.admission == Admission::Bypass {
             let current = ticket.generation == self.machine.generation();
             return (if current { Settlement::Counted } else { Settlement::Late }, None);
@@ -141,7 +142,7 @@ impl BreakerState {
     }
 
     /// Records what the machine decided, for the fleet and for observers.
-    pub(super) fn decided(&mut self, mode: Mode, transition: Transition, now: Tick) -> Option<StateChange> {
+    pub(super) fn decided(&mut self, mode: Mode, transition: Step, now: Tick) -> Option<StateChange> {
         if let Some(fleet_view) = &mut self.fleet_view {
             match mode {
                 Mode::Enforce => fleet_view.decided(&transition, self.machine.openings(), now),
@@ -158,4 +159,10 @@ impl BreakerState {
         let slow = matches!((took, threshold), (Some(took), Some(threshold)) if took >= threshold);
         Sample { verdict, slow, not_before }
     }
+}
+
+/// A little before `deadline`: a tenth of the time that is left, at most a second.
+pub(crate) fn before_deadline(now: Tick, deadline: Tick) -> Tick {
+    let left = deadline.since(now);
+    now.after(left - (left / 10).min(Duration::from_secs(1)))
 }

@@ -7,11 +7,7 @@ use crate::{
     clock::Tick,
     error::RejectReason,
     policy::RateLimitPolicy,
-    state::{
-        NotAdmitted,
-        fleet_view::Question,
-        limiter::{Limiter, Token},
-    },
+    state::{NotAdmitted, fleet_view::Question, limiter::Limiter},
 };
 
 /// One process's view of a shared rate limit.
@@ -28,13 +24,6 @@ pub(crate) struct FleetLimit {
     /// For when the store is away: the share of this process.
     local: Limiter,
     processes: u32,
-}
-
-/// A token that was taken, and can be given back.
-#[must_use]
-pub(crate) enum Taken {
-    Fetched,
-    Local(Token),
 }
 
 impl FleetLimit {
@@ -54,38 +43,45 @@ impl FleetLimit {
     pub(crate) fn shared_by(&mut self, processes: u32) {
         if processes != self.processes {
             self.processes = processes;
-            self.local = Limiter::share_of(&self.policy, processes);
+            self.local = self.local.clone().under(Limiter::share_of(&self.policy, processes));
         }
     }
 
-    pub(crate) fn take(&mut self, now: Tick) -> Result<Taken, NotAdmitted> {
+    /// Goes by `policy` from now on; what was spent stays spent.
+    pub(crate) fn reconfigure(&mut self, policy: RateLimitPolicy) {
+        self.policy = policy;
+        self.local = self.local.clone().under(Limiter::share_of(&policy, self.processes));
+    }
+
+    /// Whether there is a token. Takes nothing.
+    pub(crate) fn check(&self, now: Tick) -> Result<(), NotAdmitted> {
         if !self.up {
-            return self
-                .local
-                .take(now)
-                .map(Taken::Local)
-                .map_err(|retry_in| NotAdmitted::Rejected(RejectReason::RateLimited, Some(retry_in)));
+            let limited = |retry_in| NotAdmitted::Rejected(RejectReason::RateLimited, Some(retry_in));
+            return self.local.check(now).map_err(limited);
         }
         if self.fetched > 0 && now < self.good_until {
-            self.fetched -= 1;
-            return Ok(Taken::Fetched);
+            return Ok(());
         }
-        self.fetched = 0;
         if now < self.none_before {
             return Err(NotAdmitted::Rejected(RejectReason::RateLimited, Some(self.none_before.since(now))));
         }
         Err(NotAdmitted::Ask(Question::Token))
     }
 
-    pub(crate) fn give_back(&mut self, taken: Taken) {
-        match taken {
-            Taken::Fetched => self.fetched += 1,
-            Taken::Local(token) => self.local.give_back(token),
+    /// Takes the token; [`check`](Self::check) has agreed.
+    pub(crate) fn spend(&mut self, now: Tick) {
+        if self.up {
+            self.fetched = self.fetched.saturating_sub(1);
+        } else {
+            self.local.spend(now);
         }
     }
 
     /// The store gave a token. It does not keep for longer than the limit's own unit of time.
     pub(crate) fn granted(&mut self, now: Tick) {
+        if now >= self.good_until {
+            self.fetched = 0;
+        }
         self.fetched += 1;
         self.good_until = now.after(self.policy.per);
     }
@@ -112,7 +108,13 @@ mod tests {
         FleetLimit::new(RateLimitPolicy { limit, per: Duration::from_secs(1), scope: LimitScope::Fleet })
     }
 
-    fn limited(result: Result<Taken, NotAdmitted>) -> Option<Duration> {
+    fn take(fleet_limit: &mut FleetLimit, now: Tick) -> Result<(), NotAdmitted> {
+        fleet_limit.check(now)?;
+        fleet_limit.spend(now);
+        Ok(())
+    }
+
+    fn limited(result: Result<(), NotAdmitted>) -> Option<Duration> {
         match result {
             Err(NotAdmitted::Rejected(RejectReason::RateLimited, Some(retry_in))) => Some(retry_in),
             _ => None,
@@ -123,28 +125,30 @@ mod tests {
     fn a_token_is_fetched_for_the_call_that_wants_it() {
         let mut fleet_limit = fleet_limit(1);
         fleet_limit.up = true;
-        assert!(matches!(fleet_limit.take(at(0)), Err(NotAdmitted::Ask(Question::Token))));
+        assert!(matches!(take(&mut fleet_limit, at(0)), Err(NotAdmitted::Ask(Question::Token))));
         fleet_limit.granted(at(0));
-        let taken = fleet_limit.take(at(1)).unwrap_or_else(|_| panic!("it was granted"));
-        fleet_limit.give_back(taken);
-        assert!(fleet_limit.take(at(1)).is_ok(), "given back by a later step");
+        assert!(fleet_limit.check(at(1)).is_ok(), "it was granted");
+        assert!(take(&mut fleet_limit, at(1)).is_ok(), "asking took nothing");
         fleet_limit.refused(Duration::from_millis(700), at(1));
         assert_eq!(
-            limited(fleet_limit.take(at(101))),
+            limited(take(&mut fleet_limit, at(101))),
             Some(Duration::from_millis(600)),
             "no second question before then"
         );
-        assert!(matches!(fleet_limit.take(at(701)), Err(NotAdmitted::Ask(Question::Token))));
+        assert!(matches!(take(&mut fleet_limit, at(701)), Err(NotAdmitted::Ask(Question::Token))));
         fleet_limit.granted(at(701));
-        assert!(matches!(fleet_limit.take(at(1701)), Err(NotAdmitted::Ask(Question::Token))), "too old to be spent");
+        assert!(
+            matches!(take(&mut fleet_limit, at(1701)), Err(NotAdmitted::Ask(Question::Token))),
+            "too old to be spent"
+        );
     }
 
     #[test]
     fn without_a_store_each_process_has_its_share() {
         let mut fleet_limit = fleet_limit(1);
         fleet_limit.shared_by(8);
-        assert!(fleet_limit.take(at(0)).is_ok());
-        assert_eq!(limited(fleet_limit.take(at(1000))), Some(Duration::from_secs(7)));
-        assert!(fleet_limit.take(at(8000)).is_ok());
+        assert!(take(&mut fleet_limit, at(0)).is_ok());
+        assert_eq!(limited(take(&mut fleet_limit, at(1000))), Some(Duration::from_secs(7)));
+        assert!(take(&mut fleet_limit, at(8000)).is_ok());
     }
 }

@@ -13,7 +13,7 @@ use std::{fmt, time::Duration};
 use crate::{
     clock::Tick,
     outcome::{Settlement, State, Verdict},
-    policy::{HalfOpenPolicy, Policy},
+    policy::{HalfOpenPolicy, Policy, Rate},
     state::{
         backoff::open_time,
         window::{Tally, Window, trips},
@@ -57,6 +57,13 @@ pub enum Cause {
         /// Probes that decide.
         permits: u32,
     },
+    /// Probes were slow.
+    ProbesSlow {
+        /// Slow probes.
+        slow: u32,
+        /// Probes that decide.
+        permits: u32,
+    },
     /// Probes succeeded.
     ProbesSucceeded {
         /// Good probes.
@@ -66,6 +73,8 @@ pub enum Cause {
     },
     /// An operator decided.
     Operator,
+    /// An override ended by itself.
+    OverrideEnded,
     /// It was so before a restart.
     Restored,
     /// Another process of the fleet decided so.
@@ -81,28 +90,28 @@ impl fmt::Display for Cause {
             Self::Throttled { retry_after } => write!(f, "throttled for {retry_after:?}"),
             Self::Due => f.write_str("probe due"),
             Self::ProbesFailed { failed, permits } => write!(f, "{failed} of {permits} probes failed"),
+            Self::ProbesSlow { slow, permits } => write!(f, "{slow} of {permits} probes were slow"),
             Self::ProbesSucceeded { succeeded, permits } => write!(f, "{succeeded} of {permits} probes succeeded"),
             Self::Operator => f.write_str("operator"),
+            Self::OverrideEnded => f.write_str("override ended"),
             Self::Restored => f.write_str("restored"),
             Self::Peer => f.write_str("decided by a peer"),
         }
     }
 }
 
-/// A change of state.
+/// A change of state. Observers hear of it as a [`Transition`](crate::Transition).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Transition {
-    /// The state before.
-    pub from: State,
-    /// The state after.
-    pub to: State,
-    /// Why.
-    pub cause: Cause,
+pub(crate) struct Step {
+    pub(crate) from: State,
+    pub(crate) to: State,
+    pub(crate) cause: Cause,
     /// The generation that began with it.
-    pub generation: u64,
+    pub(crate) generation: u64,
     /// For an opening, how long it lasts.
-    pub open_for: Option<Duration>,
+    pub(crate) open_for: Option<Duration>,
+    /// Since when the state after has held.
+    pub(crate) began: Tick,
 }
 
 /// What a settled call tells the machine.
@@ -145,8 +154,11 @@ enum Phase {
     HalfOpen {
         /// Probes without a verdict.
         out: u32,
+        /// Verdicts of probes that did not fail, and of those that did.
         good: u32,
-        bad: u32,
+        failed: u32,
+        /// Of these, slow ones.
+        slow: u32,
         /// When the probes now out began to be waited for: the first of them left, or the last verdict came.
         since: Tick,
     },
@@ -166,6 +178,8 @@ pub(crate) struct Machine {
     /// Openings since the last close; the exponent of the open time's growth.
     openings: u32,
     window: Option<Window>,
+    /// Why it opened last.
+    cause: Option<Cause>,
 }
 
 impl Machine {
@@ -178,6 +192,7 @@ impl Machine {
             apart: 0,
             openings: 0,
             window: policy.trip.window.as_ref().map(|w| Window::new(w.span)),
+            cause: None,
         }
     }
 
@@ -213,6 +228,11 @@ impl Machine {
             Phase::Open { deadline, cause, .. } => Some((deadline, cause)),
             Phase::Closed | Phase::HalfOpen { .. } => None,
         }
+    }
+
+    /// Why it is not closed: what opened it last.
+    pub(crate) fn why(&self) -> Option<Cause> {
+        self.cause.filter(|_| !self.is_closed())
     }
 
     /// How long the present opening lasts in all; zero unless the stored phase is open.
@@ -253,9 +273,9 @@ impl Machine {
             Phase::Closed => MachineAnswer::Pass,
             Phase::Open { deadline, .. } if now < deadline => MachineAnswer::Open { retry_in: deadline.since(now) },
             Phase::Open { .. } => MachineAnswer::Probe,
-            Phase::HalfOpen { out, good, bad, since } => {
+            Phase::HalfOpen { out, good, failed, since, .. } => {
                 let permits = policy.permits.get();
-                let judged = good.saturating_add(bad);
+                let judged = good.saturating_add(failed);
                 // With no probe out a slot is free, whatever a reload did to the number of permits.
                 let lost_after = since.after(policy.max_wait);
                 if out == 0 || out.saturating_add(judged) < permits || now >= lost_after {
@@ -270,14 +290,14 @@ impl Machine {
     // ── events ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     /// Asks for a call to start. A [`MachineAnswer::Probe`] has taken its slot.
-    pub(crate) fn admit(&mut self, now: Tick, policy: &HalfOpenPolicy) -> (MachineAnswer, Option<Transition>) {
+    pub(crate) fn admit(&mut self, now: Tick, policy: &HalfOpenPolicy) -> (MachineAnswer, Option<Step>) {
         let admission = self.peek(now, policy);
         if admission != MachineAnswer::Probe {
             return (admission, None);
         }
         let transition = match &mut self.phase {
-            Phase::HalfOpen { out, good, bad, since } => {
-                let judged = good.saturating_add(*bad);
+            Phase::HalfOpen { out, good, failed, since, .. } => {
+                let judged = good.saturating_add(*failed);
                 if *out == 0 || out.saturating_add(judged) < policy.permits.get() {
                     if *out == 0 {
                         *since = now;
@@ -291,8 +311,9 @@ impl Machine {
                 }
             }
             Phase::Closed | Phase::Open { .. } => {
+                let due = self.opening().map_or(now, |(deadline, _)| deadline);
                 self.enter_half_open(now);
-                Some(self.transition(State::Open, State::HalfOpen, Cause::Due))
+                Some(self.step(State::Open, State::HalfOpen, Cause::Due, due))
             }
         };
         (admission, transition)
@@ -306,7 +327,7 @@ impl Machine {
         now: Tick,
         draw: u64,
         policy: &Policy,
-    ) -> (Settlement, Option<Transition>) {
+    ) -> (Settlement, Option<Step>) {
         if generation != self.generation {
             return (Settlement::Late, None);
         }
@@ -319,7 +340,7 @@ impl Machine {
         (Settlement::Counted, transition)
     }
 
-    fn settle_closed(&mut self, sample: Sample, now: Tick, draw: u64, policy: &Policy) -> Option<Transition> {
+    fn settle_closed(&mut self, sample: Sample, now: Tick, draw: u64, policy: &Policy) -> Option<Step> {
         let failed = match sample.verdict {
             Verdict::Success => false,
             Verdict::Failure => true,
@@ -356,26 +377,31 @@ impl Machine {
         })
     }
 
-    fn settle_probe(&mut self, sample: Sample, now: Tick, draw: u64, policy: &Policy) -> Option<Transition> {
-        let Phase::HalfOpen { out, good, bad, since } = &mut self.phase else { return None };
+    fn settle_probe(&mut self, sample: Sample, now: Tick, draw: u64, policy: &Policy) -> Option<Step> {
+        let Phase::HalfOpen { out, good, failed, slow, since } = &mut self.phase else { return None };
         *out = out.saturating_sub(1);
         match sample.verdict {
             Verdict::Neutral => return None,
             Verdict::Throttled { retry_after } => return Some(self.throttle(retry_after, now, policy)),
-            // Where slowness opens the breaker, a slow answer is no proof of recovery.
-            Verdict::Success if !sample.slow => *good += 1,
-            Verdict::Success | Verdict::Failure => *bad += 1,
+            Verdict::Success => *good += 1,
+            Verdict::Failure => *failed += 1,
         }
+        *slow += u32::from(sample.slow);
         self.consecutive = if sample.verdict == Verdict::Success { 0 } else { self.consecutive.saturating_add(1) };
         *since = now;
-        let (succeeded, failed) = (*good, *bad);
+        let (succeeded, failed, slow) = (*good, *failed, *slow);
         let permits = policy.half_open.permits.get();
+        let to_come = permits.saturating_sub(succeeded.saturating_add(failed));
         let too_many = policy.half_open.failure_rate.map_or(1, |rate| rate.threshold(permits));
+        // Where slowness opens the breaker, slow answers are no proof of recovery: each kind is judged by its own rate.
+        let too_slow = slow_rate(policy).map_or(u32::MAX, |rate| rate.threshold(permits));
         if failed >= too_many {
             Some(self.open(Cause::ProbesFailed { failed, permits }, sample.not_before, now, draw, policy))
-        } else if succeeded.saturating_add(too_many) > permits {
-            // The verdicts still to come could not make it too many failures.
-            Some(self.close(State::HalfOpen, Cause::ProbesSucceeded { succeeded, permits }))
+        } else if slow >= too_slow {
+            Some(self.open(Cause::ProbesSlow { slow, permits }, sample.not_before, now, draw, policy))
+        } else if failed.saturating_add(to_come) < too_many && slow.saturating_add(to_come) < too_slow {
+            // The verdicts still to come could not make it too many.
+            Some(self.close(State::HalfOpen, Cause::ProbesSucceeded { succeeded, permits }, now))
         } else {
             None
         }
@@ -393,14 +419,15 @@ impl Machine {
     }
 
     /// Back to closed with nothing remembered.
-    pub(crate) fn reset(&mut self, now: Tick) -> Option<Transition> {
+    pub(crate) fn reset(&mut self, now: Tick) -> Option<Step> {
         let from = self.state(now);
-        let transition = self.close(from, Cause::Operator);
+        let transition = self.close(from, Cause::Operator, now);
         (from != State::Closed).then_some(transition)
     }
 
-    /// Goes by `new` from now on. Keeps phase, deadline, generation, counters, and the evidence as far as the new window holds it.
-    pub(crate) fn reconfigure(&mut self, old: &Policy, new: &Policy) {
+    /// Goes by `new` from now on. Keeps phase, deadline, counters, and the evidence as far as the new window holds it. The
+    /// generation stays too, unless probes were let through under another rule: their verdicts are late.
+    pub(crate) fn reconfigure(&mut self, old: &Policy, new: &Policy, now: Tick) {
         let span = |policy: &Policy| policy.trip.window.as_ref().map(|w| w.span);
         if span(old) != span(new) {
             self.window = match (&self.window, span(new)) {
@@ -409,28 +436,33 @@ impl Machine {
                 (Some(window), Some(span)) => Some(window.resized(span)),
             };
         }
+        let rule = |policy: &Policy| (policy.half_open, slow_rate(policy));
+        if rule(old) != rule(new) && matches!(self.phase, Phase::HalfOpen { .. }) {
+            self.phase = Phase::HalfOpen { out: 0, good: 0, failed: 0, slow: 0, since: now };
+            self.generation += 1;
+        }
     }
 
     /// Takes over the opening of another process, or of this one before a restart: its deadline and its place in the growth of
     /// the open time. Evidence stays. Observing an opening never restarts its cool-down: the deadline is the opening's own.
-    pub(crate) fn adopt_open(&mut self, deadline: Tick, openings: u32, cause: Cause, now: Tick) -> Option<Transition> {
+    pub(crate) fn adopt_open(&mut self, deadline: Tick, openings: u32, cause: Cause, now: Tick) -> Option<Step> {
         let from = self.state(now);
         self.openings = openings;
         self.enter_open(now, deadline, cause);
         let to = self.state(now);
         let open_for = (to == State::Open).then(|| deadline.since(now));
-        (from != to).then(|| Transition { open_for, ..self.transition(from, to, cause) })
+        (from != to).then(|| Step { open_for, ..self.step(from, to, cause, now) })
     }
 
     /// Takes over the good verdict of another process's probe. Of a closed breaker it clears nothing.
-    pub(crate) fn adopt_close(&mut self, now: Tick) -> Option<Transition> {
+    pub(crate) fn adopt_close(&mut self, now: Tick) -> Option<Step> {
         let from = self.state(now);
-        (!self.is_closed()).then(|| self.close(from, Cause::Peer))
+        (!self.is_closed()).then(|| self.close(from, Cause::Peer, now))
     }
 
     /// Learns how many failures in a row the other processes have had since anyone's last success; none, if one has just
     /// succeeded. Together with ours they may be enough.
-    pub(crate) fn receive_failures(&mut self, peers: u32, now: Tick, draw: u64, policy: &Policy) -> Option<Transition> {
+    pub(crate) fn receive_failures(&mut self, peers: u32, now: Tick, draw: u64, policy: &Policy) -> Option<Step> {
         if !self.is_closed() {
             return None;
         }
@@ -445,42 +477,38 @@ impl Machine {
 
     // ── the only places that change the phase ──────────────────────────────────────────────────────────────────────────
 
-    fn open(
-        &mut self,
-        cause: Cause,
-        not_before: Option<Duration>,
-        now: Tick,
-        draw: u64,
-        policy: &Policy,
-    ) -> Transition {
+    fn open(&mut self, cause: Cause, not_before: Option<Duration>, now: Tick, draw: u64, policy: &Policy) -> Step {
         let asked = not_before.map_or(Duration::ZERO, |d| d.min(policy.throttle_max));
         let open_for = open_time(&policy.open, self.openings, draw).max(asked);
         self.openings = self.openings.saturating_add(1);
         self.open_for(open_for, cause, now)
     }
 
-    fn throttle(&mut self, retry_after: Option<Duration>, now: Tick, policy: &Policy) -> Transition {
-        let retry_after = retry_after.unwrap_or(policy.open.reset_timeout).min(policy.throttle_max);
+    fn throttle(&mut self, retry_after: Option<Duration>, now: Tick, policy: &Policy) -> Step {
+        // "Come back at once" is no reason to go on calling a service that has just asked us to stay away.
+        let asked = retry_after.filter(|time| !time.is_zero());
+        let retry_after = asked.map_or(policy.open.reset_timeout, |time| time.min(policy.throttle_max));
         self.open_for(retry_after, Cause::Throttled { retry_after }, now)
     }
 
-    fn open_for(&mut self, time: Duration, cause: Cause, now: Tick) -> Transition {
+    fn open_for(&mut self, time: Duration, cause: Cause, now: Tick) -> Step {
         let from = self.state(now);
         self.enter_open(now, now.after(time), cause);
-        Transition { open_for: Some(time), ..self.transition(from, State::Open, cause) }
+        Step { open_for: Some(time), ..self.step(from, State::Open, cause, now) }
     }
 
     fn enter_open(&mut self, since: Tick, deadline: Tick, cause: Cause) {
         self.phase = Phase::Open { since, deadline, cause };
+        self.cause = Some(cause);
         self.generation += 1;
     }
 
     fn enter_half_open(&mut self, now: Tick) {
-        self.phase = Phase::HalfOpen { out: 1, good: 0, bad: 0, since: now };
+        self.phase = Phase::HalfOpen { out: 1, good: 0, failed: 0, slow: 0, since: now };
         self.generation += 1;
     }
 
-    fn close(&mut self, from: State, cause: Cause) -> Transition {
+    fn close(&mut self, from: State, cause: Cause, now: Tick) -> Step {
         self.phase = Phase::Closed;
         self.generation += 1;
         self.consecutive = 0;
@@ -490,10 +518,16 @@ impl Machine {
         if let Some(window) = &mut self.window {
             window.clear();
         }
-        self.transition(from, State::Closed, cause)
+        self.step(from, State::Closed, cause, now)
     }
 
-    const fn transition(&self, from: State, to: State, cause: Cause) -> Transition {
-        Transition { from, to, cause, generation: self.generation, open_for: None }
+    const fn step(&self, from: State, to: State, cause: Cause, began: Tick) -> Step {
+        Step { from, to, cause, generation: self.generation, open_for: None, began }
     }
+}
+
+/// The share of slow probes that opens again; `None` where no call is slow.
+fn slow_rate(policy: &Policy) -> Option<Rate> {
+    let slow = policy.trip.window.as_ref()?.slow?;
+    Some(policy.half_open.slow_rate.unwrap_or(slow.rate))
 }

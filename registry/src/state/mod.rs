@@ -11,12 +11,14 @@
 //! | `window`, `backoff` | whether the calls of late trip the breaker, and how long it opens |
 //! | `overrides`, `budget`, `limiter` | what outranks the machine, and what a call passes besides it |
 //! | `fleet_view`, `fleet_limit` | what this process knows of its fleet |
+//! | `heard` | which transitions observers hear, so that they form a path |
 
-mod admission;
+pub(crate) mod admission;
 mod backoff;
 mod budget;
 pub(crate) mod fleet_limit;
 pub(crate) mod fleet_view;
+pub(crate) mod heard;
 pub(crate) mod limiter;
 pub(crate) mod machine;
 mod operations;
@@ -28,14 +30,16 @@ use std::{sync::Arc, time::Duration};
 
 use fleet_limit::FleetLimit;
 use fleet_view::{FleetView, OrderKind, Question};
+use heard::Heard;
 use limiter::Limiter;
-use machine::{Machine, Transition};
+use machine::{Machine, Step};
 use overrides::{Override, Overrides};
 
 use self::budget::Budget;
 use crate::{
     clock::Tick,
     error::RejectReason,
+    failure::Failure,
     outcome::State,
     policy::{FleetPolicy, LimitScope, Mode, Policy},
 };
@@ -56,22 +60,39 @@ pub(crate) enum Admission {
 pub(crate) struct Ticket {
     pub(crate) generation: u64,
     pub(crate) admission: Admission,
-    /// It occupies a place in the bulkhead.
-    pub(crate) placed: bool,
     /// The fast path admitted it, without the lock.
     pub(crate) fast: bool,
     /// When the call began, where that is measured.
     pub(crate) started: Option<Tick>,
-    /// When the policy's timeout is over, where there is one.
-    pub(crate) expires: Option<Tick>,
+    /// When the call is given up: at the policy's timeout, or shortly before its caller's deadline.
+    pub(crate) alarm: Option<Tick>,
+    /// From when on it is a failure that it was given up. Before, the caller's deadline has cut it short.
+    pub(crate) fails_from: Option<Tick>,
 }
 
 impl Ticket {
     /// The ticket of a call that the fast path admitted through a closed breaker.
     #[inline]
     pub(crate) const fn fast(generation: u64, started: Option<Tick>) -> Self {
-        Self { generation, admission: Admission::Pass, placed: false, fast: true, started, expires: None }
+        Self { generation, admission: Admission::Pass, fast: true, started, alarm: None, fails_from: None }
     }
+}
+
+/// What a call says of itself when it asks to start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Query {
+    /// Counts from 1.
+    pub(crate) attempt: u32,
+    /// When its caller gives up.
+    pub(crate) deadline: Option<Tick>,
+    /// Calls in flight now. Only a policy with a bulkhead reads it.
+    pub(crate) in_flight: u64,
+}
+
+impl Query {
+    /// A first attempt with all the time in the world.
+    #[cfg(test)]
+    pub(crate) const FIRST: Self = Self { attempt: 1, deadline: None, in_flight: 0 };
 }
 
 /// Why the state does not admit a call now.
@@ -108,9 +129,17 @@ pub(crate) struct ChangeMarker {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StateChange {
     /// The state changed.
-    Transition(Transition),
+    Transition(Step),
     /// Under observation, the state would have changed.
-    WouldOpen(Transition),
+    WouldOpen(Step),
+}
+
+/// A failure, when it ended, and how long the call had taken, where that is measured.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PastFailure {
+    pub(crate) failure: Failure,
+    pub(crate) at: Tick,
+    pub(crate) took: Option<Duration>,
 }
 
 /// Everything behind the breaker's mutex.
@@ -119,10 +148,11 @@ pub(crate) struct BreakerState {
     pub(crate) policy: Arc<Policy>,
     pub(crate) machine: Machine,
     pub(crate) overrides: Overrides,
+    /// What observers have heard.
+    pub(crate) heard: Heard,
+    pub(crate) last_failure: Option<PastFailure>,
     pub(crate) budget: Budget,
     limiter: Option<Box<Limiter>>,
-    /// Places taken in the bulkhead.
-    pub(crate) occupied: u32,
     /// There is a store through which processes can share.
     connected: bool,
     /// Where the state is shared: what is known of the others.
@@ -132,18 +162,21 @@ pub(crate) struct BreakerState {
 }
 
 impl BreakerState {
-    pub(crate) fn new(policy: Arc<Policy>) -> Self {
-        Self {
+    pub(crate) fn new(policy: Arc<Policy>, now: Tick) -> Self {
+        let mut state = Self {
             machine: Machine::new(&policy),
             overrides: Overrides::default(),
+            heard: Heard { state: State::Closed, since: now },
+            last_failure: None,
             budget: Budget::full(),
             limiter: policy.rate_limit.as_ref().map(|limit| Box::new(Limiter::new(limit))),
-            occupied: 0,
             connected: false,
             fleet_view: None,
             fleet_limit: None,
             policy,
-        }
+        };
+        state.heard.state = state.state(now);
+        state
     }
 
     /// There is a store through which processes can share what the policy says is shared.
@@ -172,16 +205,17 @@ impl BreakerState {
             _ => {}
         }
         let limit = self.policy.rate_limit.filter(|limit| self.connected && limit.scope == LimitScope::Fleet);
-        if limit.map(|limit| (limit.limit, limit.per))
-            != self.fleet_limit.as_ref().map(|q| (q.policy.limit, q.policy.per))
-        {
-            self.fleet_limit = limit.map(|limit| Box::new(FleetLimit::new(limit)));
+        match (&mut self.fleet_limit, limit) {
+            (Some(fleet_limit), Some(limit)) if fleet_limit.policy == limit => {}
+            (Some(fleet_limit), Some(limit)) => fleet_limit.reconfigure(limit),
+            (fleet_limit, limit) => *fleet_limit = limit.map(|limit| Box::new(FleetLimit::new(limit))),
         }
-        if self.fleet_limit.is_some() {
-            self.limiter = None;
-        } else if self.limiter.is_none() {
-            self.limiter = self.policy.rate_limit.as_ref().map(|limit| Box::new(Limiter::new(limit)));
-        }
+        self.limiter = match (self.limiter.take(), &self.policy.rate_limit) {
+            _ if self.fleet_limit.is_some() => None,
+            (_, None) => None,
+            (None, Some(limit)) => Some(Box::new(Limiter::new(limit))),
+            (Some(spent), Some(limit)) => Some(Box::new(spent.under(Limiter::new(limit)))),
+        };
     }
 
     // ── reading ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -197,6 +231,15 @@ impl BreakerState {
             Mode::Enforce => self.machine.state(now),
             Mode::Observe | Mode::ForceClosed => State::Closed,
             Mode::ForceOpen => State::Open,
+        }
+    }
+
+    /// Since when callers have felt that state.
+    pub(crate) fn since(&self, now: Tick) -> Tick {
+        match self.machine.opening() {
+            // Due by time alone, which observers have not heard.
+            Some((deadline, _)) if self.state(now) == State::HalfOpen && self.heard.state == State::Open => deadline,
+            _ => self.heard.since,
         }
     }
 
@@ -239,7 +282,7 @@ impl BreakerState {
 }
 
 /// Under observation only openings are of interest, and none took place.
-fn state_change(mode: Mode, transition: Transition) -> Option<StateChange> {
+fn state_change(mode: Mode, transition: Step) -> Option<StateChange> {
     match mode {
         Mode::Enforce => Some(StateChange::Transition(transition)),
         Mode::Observe if transition.to == State::Open => Some(StateChange::WouldOpen(transition)),
@@ -248,6 +291,6 @@ fn state_change(mode: Mode, transition: Transition) -> Option<StateChange> {
 }
 
 #[cfg(test)]
-mod properties;
+pub(crate) mod properties;
 #[cfg(test)]
 mod sharing;

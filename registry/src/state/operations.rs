@@ -5,8 +5,7 @@ use std::{sync::Arc, time::Duration};
 use super::{
     BreakerState, StateChange,
     fleet_view::OrderKind,
-    limiter::Limiter,
-    machine::{Cause, Transition},
+    machine::{Cause, Step},
     overrides::{ActiveOverride, Override},
     state_change,
 };
@@ -46,12 +45,14 @@ impl BreakerState {
     /// Closes the breaker and forgets everything.
     pub(crate) fn reset(&mut self, now: Tick) -> Option<StateChange> {
         let mode = self.mode(now);
-        let transition = self.machine.reset(now)?;
-        let state_change = self.decided(mode, transition, now);
-        if let Some(change) = self.fleet_view.as_mut().and_then(|fleet_view| fleet_view.change.as_mut()) {
-            change.alone = true; // an operator decided later than the record, so this outranks it
+        let step = self.machine.reset(now);
+        if let Some(fleet_view) = &mut self.fleet_view
+            && (step.is_some() || fleet_view.known.open)
+        {
+            // Whatever the mode: an operator decided, later than the record, so this outranks it.
+            fleet_view.reset(now);
         }
-        state_change
+        step.and_then(|step| state_change(mode, step))
     }
 
     // ── from the store ────────────────────────────────────────────────────────────────────────────────────────────────
@@ -108,10 +109,7 @@ impl BreakerState {
             return None;
         }
         let (before, mode) = (self.state(now), self.mode(now));
-        self.machine.reconfigure(&self.policy, policy);
-        if self.policy.rate_limit != policy.rate_limit {
-            self.limiter = policy.rate_limit.as_ref().map(|limit| Box::new(Limiter::new(limit)));
-        }
+        self.machine.reconfigure(&self.policy, policy, now);
         self.policy = policy.clone();
         self.join(now);
         if self.mode(now) != mode && matches!(self.mode(now), Mode::ForceClosed | Mode::ForceOpen) {
@@ -120,16 +118,35 @@ impl BreakerState {
         Some(self.operated(before, now))
     }
 
+    /// Overrides that have ended by themselves, and the state that callers feel since the last of these ends. `None` if
+    /// there is none. To be asked before anything else at `now`, so that the end of an override is heard like its
+    /// beginning.
+    pub(crate) fn end_overrides(&mut self, now: Tick) -> Option<(Vec<ActiveOverride>, Option<StateChange>)> {
+        let ended = self.overrides.take_ended(now)?;
+        let began = ended.iter().filter_map(|hold| hold.ends).max().unwrap_or(now);
+        let (from, to) = (self.heard.state, self.state(now));
+        let step = Step {
+            from,
+            to,
+            cause: Cause::OverrideEnded,
+            generation: self.machine.generation(),
+            open_for: None,
+            began,
+        };
+        Some((ended, (from != to).then_some(StateChange::Transition(step))))
+    }
+
     /// The transition that callers feel when the mode changed.
     fn operated(&self, before: State, now: Tick) -> Option<StateChange> {
         let after = self.state(now);
         (before != after).then(|| {
-            StateChange::Transition(Transition {
+            StateChange::Transition(Step {
                 from: before,
                 to: after,
                 cause: Cause::Operator,
                 generation: self.machine.generation(),
                 open_for: None,
+                began: now,
             })
         })
     }

@@ -3,7 +3,7 @@
 
 use std::{num::NonZeroU32, sync::Arc, time::Duration};
 
-use super::{BreakerState, NotAdmitted};
+use super::{BreakerState, NotAdmitted, Query};
 use crate::{
     clock::Tick,
     error::RejectReason,
@@ -34,7 +34,7 @@ fn limited(scope: LimitScope) -> Arc<Policy> {
 }
 
 fn connected(policy: Arc<Policy>) -> BreakerState {
-    let mut state = BreakerState::new(policy);
+    let mut state = BreakerState::new(policy, Tick::ZERO);
     state.connect();
     state
 }
@@ -50,10 +50,10 @@ fn open() -> BreakerState {
 
 #[test]
 fn who_has_no_store_or_does_not_share_joins_nothing() {
-    assert!(BreakerState::new(sharing()).fleet_view.is_none());
+    assert!(BreakerState::new(sharing(), Tick::ZERO).fleet_view.is_none());
     assert!(connected(Arc::new(alone())).fleet_view.is_none());
     assert!(connected(sharing()).fleet_view.is_some());
-    assert!(BreakerState::new(limited(LimitScope::Fleet)).fleet_limit.is_none());
+    assert!(BreakerState::new(limited(LimitScope::Fleet), Tick::ZERO).fleet_limit.is_none());
     assert!(connected(limited(LimitScope::Process)).fleet_limit.is_none());
     assert!(connected(limited(LimitScope::Fleet)).fleet_limit.is_some());
 }
@@ -84,13 +84,13 @@ fn another_reload_forgets_nothing_of_the_fleet() {
 #[test]
 fn a_reload_moves_a_rate_limit_to_the_fleet_and_back() {
     let mut state = connected(limited(LimitScope::Process));
-    assert!(state.admit(at(1), 1).0.is_ok(), "its own token");
+    assert!(state.admit(at(1), Query::FIRST).0.is_ok(), "its own token");
     state.reconfigure(&limited(LimitScope::Fleet), at(2));
     state.fleet_limit.as_mut().expect("the fleet's").up = true;
-    assert_eq!(state.admit(at(2), 1).0.unwrap_err(), NotAdmitted::Ask(Question::Token));
+    assert_eq!(state.admit(at(2), Query::FIRST).0.unwrap_err(), NotAdmitted::Ask(Question::Token));
     state.reconfigure(&limited(LimitScope::Process), at(3));
-    assert!(state.fleet_limit.is_none() && state.admit(at(3), 1).0.is_ok(), "its own again");
-    let retry_in = match state.admit(at(3), 1).0 {
+    assert!(state.fleet_limit.is_none() && state.admit(at(3), Query::FIRST).0.is_ok(), "its own again");
+    let retry_in = match state.admit(at(3), Query::FIRST).0 {
         Err(NotAdmitted::Rejected(RejectReason::RateLimited, Some(retry_in))) => retry_in,
         other => panic!("{other:?}"),
     };
@@ -105,17 +105,20 @@ fn while_another_process_probes_the_breaker_is_open() {
     assert_eq!((state.state(at(61)), state.held(at(61))), (State::Open, Some(at(70))));
     assert_eq!(state.held(at(59)), None, "before it is due its own deadline counts");
     let retry_in = Duration::from_secs(9);
-    assert_eq!(state.admit(at(61), 1).0.unwrap_err(), NotAdmitted::Rejected(RejectReason::Open, Some(retry_in)));
+    assert_eq!(
+        state.admit(at(61), Query::FIRST).0.unwrap_err(),
+        NotAdmitted::Rejected(RejectReason::Open, Some(retry_in))
+    );
     assert_eq!((state.state(at(70)), state.held(at(70))), (State::HalfOpen, None), "the lease is over");
 }
 
 #[test]
 fn who_has_the_lease_probes_and_is_half_open_meanwhile() {
     let mut state = open();
-    assert_eq!(state.admit(at(60), 1).0.unwrap_err(), NotAdmitted::Ask(Question::Probe));
+    assert_eq!(state.admit(at(60), Query::FIRST).0.unwrap_err(), NotAdmitted::Ask(Question::Probe));
     assert_eq!(state.state(at(60)), State::Open, "while the answer is awaited");
     state.fleet_view.as_mut().unwrap().granted(at(70));
-    let ticket = state.admit(at(60), 1).0.expect("granted");
+    let ticket = state.admit(at(60), Query::FIRST).0.expect("granted");
     assert_eq!(state.state(at(61)), State::HalfOpen);
     let good = Sample { verdict: Verdict::Success, slow: false, not_before: None };
     state.settle(ticket, good, at(61), 0);

@@ -1,8 +1,8 @@
 //! One file, one line per breaker.
 //!
-//! The whole file is written beside the old one, forced to the disk and then renamed over it, so that at any moment the name leads to
-//! one complete version or the other. A line that cannot be read costs its own breaker and no other. One process
-//! owns a file; of two, the later writer would win.
+//! A save writes the whole file beside the old one, syncs it to the disk and renames it over the old one. So the path always leads to
+//! one complete version. A line that cannot be read affects only its own breaker. One process owns a file; of two processes, the
+//! later writer would win.
 
 use std::{
     collections::BTreeMap,
@@ -15,13 +15,17 @@ use std::{
     },
 };
 
-use super::{Answer, Content, Loaded, Record, Store, StoreError, StoreErrorKind};
-use crate::{outcome::ServiceName, store::record::Snapshot};
+use super::{
+    error::{Answer, StoreError, StoreErrorKind},
+    interface::{Content, Loaded, Record, Store},
+    record::Snapshot,
+};
+use crate::outcome::ServiceName;
 
-/// A larger file is not ours.
+/// A larger file is refused.
 const LARGEST: u64 = 64 << 20;
 
-/// Remembers breakers in a file.
+/// Keeps breakers in a file.
 #[derive(Debug, Clone)]
 pub struct FileStore {
     shared: Arc<Shared>,
@@ -31,14 +35,14 @@ pub struct FileStore {
 struct Shared {
     path: PathBuf,
     lines: Mutex<BTreeMap<ServiceName, String>>,
-    /// Held while writing: what is written later is also newer.
+    /// Held while writing, so that a later write has the newer content.
     writing: Mutex<()>,
-    /// Writes so far, so that no two share a temporary file.
+    /// Counts writes, so that no two share a temporary file.
     writes: AtomicU64,
 }
 
 impl FileStore {
-    /// A store in the file at `path`, which need not exist. Its folder must.
+    /// A store in the file at `path`. The file need not exist, but its folder must.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         let (lines, writing) = Default::default();
         Self { shared: Arc::new(Shared { path: path.into(), lines, writing, writes: AtomicU64::new(0) }) }
@@ -70,7 +74,7 @@ impl Store for FileStore {
     }
 }
 
-/// A disk may take its time; the tasks of the runtime may not.
+/// Runs work on the disk outside of the runtime's tasks, because a disk may be slow.
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
 ) -> Result<T, StoreError> {
@@ -87,14 +91,14 @@ impl Shared {
             let message = format!("{} is larger than {LARGEST} bytes", self.path.display());
             return Err(StoreError::new(StoreErrorKind::Other, message));
         }
-        let bytes = fs::read(&self.path).map_err(|error| trouble("cannot be read", &self.path, &error))?;
+        let bytes = fs::read(&self.path).map_err(|error| store_error("cannot be read", &self.path, &error))?;
         let text = String::from_utf8_lossy(&bytes);
         let loaded: Vec<_> = text
             .lines()
             .filter(|line| !line.trim().is_empty())
             .map(|line| {
                 let service = Snapshot::service_of(line).map(ServiceName::from);
-                Loaded { service, content: Content::Text(line.to_owned()) }
+                Loaded::new(service, Content::Text(line.to_owned()))
             })
             .collect();
         let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
@@ -108,11 +112,11 @@ impl Shared {
         Ok(loaded)
     }
 
-    /// Of the file; `None` if there is none. What stands in its place and is no file, a device for example, is left alone.
+    /// The size of the file; `None` if there is none. Anything else at the path, such as a device, is an error and is not touched.
     fn size(&self) -> Result<Option<u64>, StoreError> {
         match fs::metadata(&self.path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(trouble("cannot be read", &self.path, &error)),
+            Err(error) => Err(store_error("cannot be read", &self.path, &error)),
             Ok(meta) if meta.is_file() => Ok(Some(meta.len())),
             Ok(_) => {
                 let message = format!("{} is not a file", self.path.display());
@@ -129,7 +133,7 @@ impl Shared {
         if written.is_err() {
             let _ = fs::remove_file(&temporary);
         }
-        written.map_err(|error| trouble("cannot be written", &self.path, &error))
+        written.map_err(|error| store_error("cannot be written", &self.path, &error))
     }
 
     fn write(&self, temporary: &Path) -> io::Result<()> {
@@ -142,7 +146,7 @@ impl Shared {
         file.sync_all()?;
         drop(file);
         fs::rename(temporary, &self.path)?;
-        // The rename is in the folder, and lasts when the folder does. Some file systems cannot sync one.
+        // The rename is durable once the folder is synced. Some file systems cannot sync a folder.
         let _ = File::open(folder(&self.path)).and_then(|folder| folder.sync_all());
         Ok(())
     }
@@ -158,7 +162,7 @@ impl Shared {
         format!("{}.tmp-", self.path.file_name().unwrap_or_default().to_string_lossy())
     }
 
-    /// A process that was killed while writing leaves a temporary file behind.
+    /// Removes the temporary files of processes that were killed while they wrote.
     fn remove_leftovers(&self) {
         let prefix = self.temporary_prefix();
         let entries = fs::read_dir(folder(&self.path)).into_iter().flatten().flatten();
@@ -175,7 +179,7 @@ fn folder(path: &Path) -> &Path {
     }
 }
 
-fn trouble(what: &str, path: &Path, error: &io::Error) -> StoreError {
+fn store_error(what: &str, path: &Path, error: &io::Error) -> StoreError {
     let kind = match error.kind() {
         io::ErrorKind::PermissionDenied => StoreErrorKind::Denied,
         io::ErrorKind::ReadOnlyFilesystem => StoreErrorKind::ReadOnly,

@@ -1,7 +1,7 @@
-//! A store that is a map: for tests, and for programs that remember nothing.
+//! A store in memory, for tests and for programs that keep nothing.
 //!
-//! Clones share it, and a fleet of registries in one process can share state through it just as processes do through Redis, on
-//! tokio's clock, which a test can pause.
+//! Clones share the same content. Several registries in one process can share state through it, as processes do through Redis. It
+//! uses tokio's clock, which a test can pause.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -16,24 +16,25 @@ use std::{
 use tokio::{sync::broadcast, time::Instant};
 
 use super::{
-    Answer, Content, FleetStore, Lease, LeaseAnswer, Loaded, News, Put, PutAnswer, Record, Store, StoreError,
-    StoreErrorKind, Subscription,
+    error::{Answer, StoreError, StoreErrorKind},
+    fleet_store::{FleetStore, Lease, LeaseAnswer, News, Put, PutAnswer, Subscription},
+    interface::{Content, Loaded, Record, Store},
+    message::{LeaseNote, Message},
 };
 use crate::{
     clock::{Stamp, Tick},
-    fleet::message::{LeaseNote, Message},
     outcome::ServiceName,
     policy::RateLimitPolicy,
     state::limiter::Limiter,
 };
 
-/// When every memory store's clock began to count: some day in 2023.
+/// The first time that the clock of a memory store shows: a day in 2023.
 const BEGINNING: Stamp = Stamp::from_micros(1_700_000_000_000_000);
 
-/// A process that was not heard of for so long is not counted.
+/// A process counts as present for this long after its last sync.
 const PRESENT: Duration = Duration::from_secs(15);
 
-/// Remembers breakers as long as one of its clones exists.
+/// Keeps breakers while one of its clones exists.
 #[derive(Clone)]
 pub struct MemoryStore {
     shared: Arc<Shared>,
@@ -41,10 +42,10 @@ pub struct MemoryStore {
 
 struct Shared {
     began: Instant,
-    /// Microseconds by which its clock was set back.
+    /// Microseconds by which the clock was set back.
     behind: AtomicU64,
     state: Mutex<State>,
-    told: broadcast::Sender<String>,
+    channel: broadcast::Sender<String>,
 }
 
 #[derive(Default)]
@@ -53,43 +54,43 @@ struct State {
     leases: HashMap<(ServiceName, Stamp), (String, Stamp)>,
     limits: HashMap<ServiceName, Limiter>,
     processes: BTreeMap<String, Stamp>,
-    /// It does not answer.
+    /// The store does not answer.
     away: bool,
 }
 
 impl MemoryStore {
-    /// An empty one.
+    /// An empty store.
     #[must_use]
     pub fn new() -> Self {
-        let (told, _) = broadcast::channel(4096);
+        let (channel, _) = broadcast::channel(4096);
         Self {
             shared: Arc::new(Shared {
                 began: Instant::now(),
                 behind: AtomicU64::new(0),
                 state: Mutex::default(),
-                told,
+                channel,
             }),
         }
     }
 
-    /// Makes every function fail, or work again: for tests of what happens then.
+    /// Makes every function fail, or work again. For tests.
     pub fn set_away(&self, away: bool) {
         self.shared.state().away = away;
     }
 
-    /// Sets its clock back by `time`: for tests of what that does.
+    /// Sets the store's clock back by `time`. For tests.
     pub fn set_clock_back(&self, time: Duration) {
         let micros = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
         self.shared.behind.fetch_add(micros, Ordering::Relaxed);
     }
 
-    /// What is remembered of `service`.
+    /// The record of `service`.
     #[must_use]
     pub fn text(&self, service: &str) -> Option<String> {
         self.shared.state().texts.get(&ServiceName::from(service)).map(|(text, _)| text.clone())
     }
 
-    /// Remembers `text` of `service`, whatever it is.
+    /// Replaces the record of `service` with any text. For tests.
     pub fn set_text(&self, service: &str, text: impl Into<String>) {
         let now = self.shared.now();
         self.shared.state().texts.insert(service.into(), (text.into(), now));
@@ -106,8 +107,8 @@ impl MemoryStore {
         Box::pin(std::future::ready(answer))
     }
 
-    fn tell(&self, text: String) {
-        let _ = self.shared.told.send(text); // fails if nobody listens
+    fn send(&self, text: String) {
+        let _ = self.shared.channel.send(text); // fails without a subscriber
     }
 }
 
@@ -138,11 +139,8 @@ impl Store for MemoryStore {
 
     fn load<'a>(&'a self, _services: &'a [ServiceName]) -> Answer<'a, Vec<Loaded>> {
         self.answer(|state, _| {
-            let loaded = |(service, (text, _)): (&ServiceName, &(String, Stamp))| Loaded {
-                service: Some(service.clone()),
-                content: Content::Text(text.clone()),
-            };
-            state.texts.iter().map(loaded).collect()
+            let texts = state.texts.iter();
+            texts.map(|(name, (text, _))| Loaded::new(Some(name.clone()), Content::Text(text.clone()))).collect()
         })
     }
 
@@ -172,28 +170,30 @@ impl FleetStore for MemoryStore {
                         return PutAnswer::Differs(present);
                     }
                     state.texts.insert(put.service.clone(), (put.text.to_string(), now));
-                    self.tell(put.text.to_string());
+                    self.send(put.text.to_string());
                     PutAnswer::Done
                 })
                 .collect()
         })
     }
 
-    fn lease<'a>(&'a self, ask: &'a Lease) -> Answer<'a, LeaseAnswer> {
+    fn lease<'a>(&'a self, request: &'a Lease) -> Answer<'a, LeaseAnswer> {
         self.answer(|state, now| {
-            let present = state.texts.get(&ask.service).map(|(text, _)| text.clone());
-            if present.as_deref() != ask.record.as_deref() {
+            let present = state.texts.get(&request.service).map(|(text, _)| text.clone());
+            if present.as_deref() != request.record.as_deref() {
                 return LeaseAnswer::Outdated(present);
             }
-            if now < ask.due {
-                return LeaseAnswer::Early(ask.due.since(now));
+            if now < request.due {
+                return LeaseAnswer::Early(request.due.since(now));
             }
-            let key = (ask.service.clone(), ask.epoch);
+            let key = (request.service.clone(), request.epoch);
             match state.leases.get(&key) {
-                Some((holder, until)) if now < *until && *holder != ask.process => LeaseAnswer::Taken(until.since(now)),
+                Some((holder, until)) if now < *until && *holder != request.process => {
+                    LeaseAnswer::Taken(until.since(now))
+                }
                 _ => {
-                    state.leases.insert(key, (ask.process.clone(), now.after(ask.lasting)));
-                    self.tell(Message::Lease(LeaseNote::of(ask)).encode());
+                    state.leases.insert(key, (request.process.clone(), now.after(request.lasting)));
+                    self.send(Message::Lease(LeaseNote::of(request)).encode());
                     LeaseAnswer::Granted
                 }
             }
@@ -204,7 +204,7 @@ impl FleetStore for MemoryStore {
         self.answer(|state, now| match state.leases.get_mut(&(lease.service.clone(), lease.epoch)) {
             Some((holder, until)) if *holder == lease.process && now < *until => {
                 *until = now.after(lease.lasting);
-                self.tell(Message::Lease(LeaseNote::of(lease)).encode());
+                self.send(Message::Lease(LeaseNote::of(lease)).encode());
                 true
             }
             _ => false,
@@ -214,7 +214,7 @@ impl FleetStore for MemoryStore {
     fn take<'a>(&'a self, service: &'a ServiceName, limit: &'a RateLimitPolicy) -> Answer<'a, Result<(), Duration>> {
         self.answer(|state, now| {
             let limiter = state.limits.entry(service.clone()).or_insert_with(|| Limiter::new(limit));
-            limiter.take(Tick::from_nanos(now.as_micros().saturating_mul(1000))).map(drop)
+            limiter.take(Tick::from_nanos(now.as_micros().saturating_mul(1000)))
         })
     }
 
@@ -233,23 +233,23 @@ impl FleetStore for MemoryStore {
     }
 
     fn publish<'a>(&'a self, texts: &'a [String]) -> Answer<'a, ()> {
-        self.answer(|_, _| texts.iter().for_each(|text| self.tell(text.clone())))
+        self.answer(|_, _| texts.iter().for_each(|text| self.send(text.clone())))
     }
 
     fn subscribe(&self) -> Answer<'_, Box<dyn Subscription>> {
-        self.answer(|_, _| Box::new(Listener(self.shared.told.subscribe())) as Box<dyn Subscription>)
+        self.answer(|_, _| Box::new(Channel(self.shared.channel.subscribe())) as Box<dyn Subscription>)
     }
 }
 
-struct Listener(broadcast::Receiver<String>);
+struct Channel(broadcast::Receiver<String>);
 
-impl Subscription for Listener {
+impl Subscription for Channel {
     fn next(&mut self) -> Pin<Box<dyn Future<Output = Option<String>> + Send + '_>> {
         Box::pin(async {
             loop {
                 match self.0.recv().await {
                     Ok(text) => return Some(text),
-                    Err(broadcast::error::RecvError::Lagged(_)) => {} // the next reading of the records heals that
+                    Err(broadcast::error::RecvError::Lagged(_)) => {} // the next sync reads what was missed
                     Err(broadcast::error::RecvError::Closed) => return None,
                 }
             }

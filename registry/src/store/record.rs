@@ -1,11 +1,11 @@
-//! What is remembered of a breaker beyond its process: a small versioned record, one JSON object on one line.
+//! The record of a breaker in a store: one small JSON object with a version, on one line.
 //!
-//! A record knows no ticks, which mean nothing to another process, but [`Stamp`]s: microseconds by the clock of
-//! the store that keeps it. Whoever reads it turns "due at" back into "due in", clamped, so that neither a clock that was
-//! set nor a record that was tampered with can keep a breaker open for longer than its policy may.
+//! A record has no ticks, which mean nothing to another process. It has [`Stamp`]s: microseconds by the clock of the store. A reader turns
+//! "due at" back into "due in" and limits it. So neither a clock that was set nor a changed record can keep a breaker open for longer
+//! than its policy allows.
 //!
-//! Counters are not in it. Evidence of before a restart says little about after, and a breaker that was closed
-//! starts closed.
+//! A record has no counters. Evidence from before a restart says little about the time after it, and a breaker that was closed starts
+//! closed.
 
 use std::{fmt, time::Duration};
 
@@ -27,7 +27,7 @@ const VERSION: u64 = 1;
 pub(crate) enum StoredState {
     Closed,
     Open,
-    /// Comes back as open and due.
+    /// Restored as open and due.
     HalfOpen,
 }
 
@@ -40,9 +40,9 @@ pub(crate) struct StoredOverride {
     pub(crate) why: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) ends: Option<Stamp>,
-    /// When it was ordered, or released: of two records the one with the newer epoch holds.
+    /// When it was ordered or released. Of two versions the newer epoch counts.
     pub(crate) epoch: Stamp,
-    /// Let go of. Kept for a while, so that an older order that arrives late does not revive it.
+    /// Released. It is kept for a while, so that an older order that arrives late does not revive it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) released: bool,
 }
@@ -53,33 +53,33 @@ impl StoredOverride {
     }
 }
 
-/// A process that opened while its fleet has not.
+/// A process that opened while its fleet did not.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Vote {
     pub(crate) by: String,
     pub(crate) until: Stamp,
 }
 
-/// What is remembered of one breaker.
+/// The record of one breaker.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Snapshot {
     pub(crate) version: u64,
     pub(crate) service: String,
-    /// The [fingerprint] of the policy it went by.
+    /// The [fingerprint] of its policy.
     pub(crate) policy: String,
     pub(crate) state: StoredState,
-    /// When the state was decided: of two records the one with the newer epoch holds.
+    /// When the state was decided. Of two records the newer epoch counts.
     pub(crate) epoch: Stamp,
     /// While open: when the next probe is due.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) until: Option<Stamp>,
-    /// While open: how long this opening lasts in all.
+    /// While open: how long this opening lasts in total.
     #[serde(default, skip_serializing_if = "Duration::is_zero", rename = "open_for_us", with = "micros")]
     pub(crate) open_for: Duration,
     /// Openings since it was last closed.
     #[serde(default)]
     pub(crate) openings: u32,
-    /// Why it is open, for whoever looks at the store.
+    /// Why it is open, for a person who reads the store.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub(crate) cause: String,
     /// The process that decided.
@@ -94,7 +94,7 @@ pub(crate) struct Snapshot {
 /// Why a record cannot be used. Displays without its content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unreadable {
-    /// Not one of ours.
+    /// Not a record.
     Garbage,
     /// Written by another version of this program.
     Version(u64),
@@ -113,7 +113,7 @@ impl fmt::Display for Unreadable {
 }
 
 impl Snapshot {
-    /// A closed breaker that nobody has said anything about.
+    /// A closed breaker without overrides.
     pub(crate) fn closed(service: &str, policy: &Policy) -> Self {
         Self {
             version: VERSION,
@@ -131,12 +131,12 @@ impl Snapshot {
         }
     }
 
-    /// Says nothing that a missing record would not say.
+    /// True if a missing record would mean the same.
     pub(crate) fn is_blank(&self) -> bool {
         self.state == StoredState::Closed && self.overrides.is_empty() && self.votes.is_empty()
     }
 
-    /// One line of JSON, all ASCII: whatever else is found in a record's place is recognised as none of ours.
+    /// One line of JSON, all ASCII, so that any other text in its place is recognised as foreign.
     pub(crate) fn encode(&self) -> String {
         let json = serde_json::to_string(self).expect("strings and numbers always serialise");
         let mut ascii = String::with_capacity(json.len());
@@ -145,14 +145,14 @@ impl Snapshot {
             if c.is_ascii() {
                 ascii.push(c);
             } else {
-                // Only inside of strings is there anything else.
+                // Other characters occur only inside strings.
                 c.encode_utf16(&mut units).iter().for_each(|unit| ascii.push_str(&format!("\\u{unit:04x}")));
             }
         }
         ascii
     }
 
-    /// Reads a line; `service` is whose it should be, where that is known.
+    /// Reads a line. `service` is the service that the record should belong to, if known.
     pub(crate) fn decode(text: &str, service: Option<&str>) -> Result<Self, Unreadable> {
         let value: Value = serde_json::from_str(text).map_err(|_| Unreadable::Garbage)?;
         match value.get("version").and_then(Value::as_u64) {
@@ -170,7 +170,7 @@ impl Snapshot {
         Ok(snapshot)
     }
 
-    /// Whose record it says it is, even if nothing else of it can be used.
+    /// The service that a record names, even if the rest cannot be used.
     pub(crate) fn service_of(text: &str) -> Option<String> {
         let value: Value = serde_json::from_str(text).ok()?;
         value.get("service")?.as_str().map(str::to_owned)
@@ -193,7 +193,7 @@ impl Snapshot {
     }
 }
 
-/// Identifies what of a policy gives a stored state its meaning: when it trips, for how long, and how it comes back.
+/// Identifies the parts of a policy that a stored state depends on: when it trips, for how long, and how it closes again.
 pub(crate) fn fingerprint(policy: &Policy) -> String {
     let text = format!(
         "{:?} {:?} {:?} {:?} {:?}",
@@ -261,14 +261,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_on_one_line() {
+    fn a_record_survives_its_encoding_on_one_line() {
         let text = open().encode();
         assert!(!text.contains('\n') && text.is_ascii());
         assert_eq!(Snapshot::decode(&text, Some("vies:DE")), Ok(open()));
     }
 
     #[test]
-    fn what_cannot_be_used_says_why() {
+    fn an_unusable_record_has_a_reason() {
         let text = open().encode();
         let newer = text.replace("\"version\":1", "\"version\":2");
         let cases = [
@@ -290,9 +290,9 @@ mod tests {
     }
 
     proptest! {
-        /// A record that somebody damaged is refused, or says something that is possible.
+        /// A damaged record is refused, or describes a possible state.
         #[test]
-        fn damage_does_no_harm(damage in vec((any::<Index>(), any::<char>()), 1..4), now in any::<u64>()) {
+        fn damaged_records_are_refused_or_possible(damage in vec((any::<Index>(), any::<char>()), 1..4), now in any::<u64>()) {
             let mut text: Vec<char> = open().encode().chars().collect();
             for (at, c) in damage {
                 *at.get_mut(&mut text) = c;
@@ -306,7 +306,7 @@ mod tests {
         }
 
         #[test]
-        fn any_text_is_no_trouble(text in ".*") {
+        fn any_text_is_refused_without_a_panic(text in ".*") {
             prop_assert!(Snapshot::decode(&text, None).is_err());
             prop_assert_eq!(Snapshot::service_of(&text), None);
         }
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn the_fingerprint_knows_what_matters() {
+    fn the_fingerprint_depends_on_the_breaker_alone() {
         let base = Policy::default();
         let mut longer = base.clone();
         longer.open.reset_timeout = MINUTE;

@@ -1,4 +1,4 @@
-//! Reading a refusal back where it matters: in the workflow that decides to go on without the answer.
+//! Reads a refusal back in the workflow, which decides to go on without the answer.
 //!
 //! The SDK shows the same failure in two shapes. A remote activity's error wraps it: the breaker's own failure is the
 //! *cause*. A local activity's error has no cause: the failure it holds *is* the breaker's. Its text is no help in
@@ -37,9 +37,9 @@ use super::failure::{FailureDetails, Reason};
 pub struct Degradation {
     /// Why there is no answer.
     pub reason: Reason,
-    /// The service that did not give it; absent when the failure did not say.
+    /// The service that gave no answer; absent if the failure does not name it.
     pub service: Option<String>,
-    /// How long after the failure it makes sense to ask again, where that is known.
+    /// The time after which another attempt makes sense, if known.
     pub retry_in: Option<Duration>,
     /// The failure's own message.
     pub message: String,

@@ -1,9 +1,8 @@
-//! What a workflow may say about one of its activities: whose breaker guards it, what it does while that is open, and how much
-//! time it has. It travels in a header of the activity, because an activity can see neither its schedule-to-close timeout nor
-//! why it was started.
+//! The policy that a workflow gives one of its activities: which breaker guards it, what it does while that breaker is open, and how
+//! much time it has. A header of the activity carries it, because an activity cannot see its schedule-to-close timeout.
 //!
-//! The header is a payload of JSON with a version. A worker that does not understand it says so once and goes by its own
-//! configuration: two versions of a program may be at work on one queue.
+//! The header is a JSON payload with a version. A worker that does not understand it logs that once and follows its own
+//! configuration, because two versions of a program may work on one queue.
 
 use std::{
     borrow::Cow,
@@ -22,7 +21,7 @@ pub const HEADER: &str = "circuit-breaker";
 /// The version that this library writes and reads.
 const VERSION: u32 = 1;
 
-/// What a workflow says about an activity. What it does not say is up to the worker's `breakers.yaml`.
+/// The policy that a workflow gives an activity. The worker's `breakers.yaml` decides what it leaves open.
 ///
 /// ```
 /// use std::time::Duration;
@@ -38,7 +37,7 @@ pub struct ActivityPolicy {
 }
 
 impl ActivityPolicy {
-    /// Says nothing.
+    /// A policy that leaves everything open.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -51,32 +50,32 @@ impl ActivityPolicy {
         self
     }
 
-    /// What the activity does when a breaker refuses it, its own or one inside it.
+    /// What the activity does when a breaker refuses it: the one around it, or one inside it.
     #[must_use]
     pub const fn on_open(mut self, on_open: OnOpen) -> Self {
         self.on_open = Some(on_open);
         self
     }
 
-    /// It fails at once and for good, and the workflow goes on without it.
+    /// The activity fails at once and for good, and the workflow goes on without its answer.
     #[must_use]
     pub const fn degrade(self) -> Self {
         self.on_open(OnOpen::Degrade)
     }
 
-    /// It comes back when the breaker is due.
+    /// The activity is retried when the breaker is due.
     #[must_use]
     pub const fn wait(self) -> Self {
         self.on_open(OnOpen::Wait)
     }
 
-    /// It comes back when the breaker is due, unless that is later than `most` after it was scheduled.
+    /// The activity is retried when the breaker is due, unless that is later than `most` after it was scheduled.
     #[must_use]
     pub const fn wait_max(self, most: Duration) -> Self {
         self.on_open(OnOpen::WaitMax(most))
     }
 
-    /// The time the workflow gives it from being scheduled, all attempts and waits included. Unless said, that is its
+    /// The workflow's time limit from scheduling the activity, with all attempts and waits. The default is the activity's
     /// schedule-to-close timeout.
     #[must_use]
     pub const fn budget(mut self, budget: Duration) -> Self {
@@ -84,7 +83,7 @@ impl ActivityPolicy {
         self
     }
 
-    /// This, and what it does not say as `other` says.
+    /// This policy, with gaps filled from `other`.
     pub(super) fn or(self, other: &Self) -> Self {
         Self {
             service: self.service.or_else(|| other.service.clone()),
@@ -93,7 +92,7 @@ impl ActivityPolicy {
         }
     }
 
-    /// What is left of the activity's time at `now` for a wait by `on_open`; `None` if nobody has set a limit.
+    /// The time left at `now` for a wait by `on_open`; `None` without a limit.
     pub(super) fn left(&self, on_open: OnOpen, scheduled: SystemTime, now: SystemTime) -> Option<Duration> {
         let own = match on_open {
             OnOpen::WaitMax(most) => Some(most),
@@ -103,8 +102,8 @@ impl ActivityPolicy {
             (Some(own), Some(budget)) => own.min(budget),
             (own, budget) => own.or(budget)?,
         };
-        // The server's clock said when it was scheduled, ours says how long ago that was. A clock that runs behind the server's
-        // shows a time to come: then nothing has passed.
+        // `scheduled` is by the server's clock, `now` by ours. If our clock is behind, `scheduled` is in the future: then no time
+        // has passed.
         let passed = now.duration_since(scheduled).unwrap_or(Duration::ZERO);
         Some(limit.saturating_sub(passed))
     }
@@ -151,10 +150,10 @@ impl ActivityPolicy {
         }
     }
 
-    /// What the header says.
+    /// The policy in a header.
     ///
     /// # Errors
-    /// Why it cannot be gone by.
+    /// Why the header cannot be used.
     pub(super) fn from_payload(payload: &Payload) -> Result<Self, String> {
         #[derive(Deserialize)]
         struct Versioned {
@@ -163,7 +162,7 @@ impl ActivityPolicy {
         let unreadable = |error: serde_json::Error| format!("it cannot be read: {error}");
         let Versioned { v } = serde_json::from_slice(&payload.data).map_err(unreadable)?;
         if v != VERSION {
-            return Err(format!("it is of version {v}, and this worker knows version {VERSION}"));
+            return Err(format!("it has version {v}, and this worker reads version {VERSION}"));
         }
         let wire: Wire<'_> = serde_json::from_slice(&payload.data).map_err(unreadable)?;
         let on_open = match (wire.on_open.as_deref(), wire.wait_max_ms) {
@@ -190,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn every_policy_survives_the_journey() {
+    fn every_policy_survives_its_encoding() {
         let minute = Duration::from_secs(60);
         let on_open = [None, Some(OnOpen::Degrade), Some(OnOpen::Wait), Some(OnOpen::WaitMax(minute))];
         for on_open in on_open {
@@ -204,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn the_wire_form_is_what_other_workers_rely_on() {
+    fn the_wire_format_stays() {
         let policy = ActivityPolicy::new().service("northdata").wait_max(Duration::from_secs(600));
         let payload = policy.budget(Duration::from_secs(900)).to_payload();
         let expected = r#"{"v":1,"service":"northdata","on_open":"wait_max","wait_max_ms":600000,"budget_ms":900000}"#;
@@ -213,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_understood_is_refused_with_a_reason() {
+    fn an_unknown_header_is_refused_with_a_reason() {
         for (json, reason) in [
             ("", "cannot be read"),
             ("[]", "cannot be read"),

@@ -1,8 +1,7 @@
-//! The worker's side of an activity: who is calling, which attempt this is, how long there is, whether to run it at all, and
-//! when to come back if there was no answer.
+//! The worker's side of an activity: tells the calls inside which attempt they belong to and how much time is left, guards whole
+//! activities with a breaker, and decides when an activity without an answer is retried.
 
 use std::{
-    convert::Infallible,
     fmt,
     sync::{Arc, Mutex, PoisonError},
     time::{Duration, SystemTime},
@@ -19,7 +18,7 @@ use tokio::time::Instant;
 use tracing::{Instrument, Span, field};
 
 use super::{
-    failure::{FailureDetails, Reason},
+    failure::{self, Reason},
     header::{ActivityPolicy, HEADER},
     next::{self, Ended, Next},
     once::Once,
@@ -34,14 +33,18 @@ use crate::{
     state::rng::Rng,
 };
 
-/// Gives every guarded call inside an activity its [`CallContext`]: activity type, attempt, deadline, workflow and run. Guards
-/// whole activities: those that a header of the workflow, the type of their argument or `activities:` in `breakers.yaml`
-/// puts behind a service's breaker pass it or end. And decides by the policy of the service when an activity without an answer
-/// [comes back](super::failure), if it does. All of it happens within a span `circuit_breaker` of level debug that says which
-/// activity it is, which attempt, and, of one without an answer, which service did not give it and why.
+/// Does three things for each activity:
 ///
-/// Installed once per worker with `WorkerOptions::activity_inbound_interceptor`; remote and local activities both pass
-/// through it. Installed twice, the inner one finds the context of the outer one and does nothing.
+/// * gives every guarded call inside it a [`CallContext`]: activity type, attempt, deadline, workflow and run;
+/// * guards the whole activity, if a header of the workflow, the type of its argument or `activities:` in `breakers.yaml` puts it
+///   behind a service's breaker;
+/// * decides by the policy of the service whether and when an activity without an answer [is retried](super::failure).
+///
+/// Each activity runs in a span `circuit_breaker` of level debug. The span names the activity and its attempt, and for an activity without an
+/// answer the service and the reason.
+///
+/// Install it once per worker with `WorkerOptions::activity_inbound_interceptor`; remote and local activities both pass
+/// through it. If it is installed twice, the inner one finds the context of the outer one and does nothing.
 #[derive(Clone)]
 pub struct CircuitInterceptor {
     registry: CircuitRegistry,
@@ -54,7 +57,7 @@ type Route = dyn Fn(&ExecuteActivityInput) -> Option<ServiceName> + Send + Sync;
 struct State {
     rng: Mutex<Rng>,
     waits: Waits,
-    said: Once,
+    logged: Once,
 }
 
 impl CircuitInterceptor {
@@ -62,12 +65,13 @@ impl CircuitInterceptor {
     #[must_use]
     pub fn new(registry: CircuitRegistry) -> Self {
         let rng = Mutex::new(Rng::new(registry.seed().rotate_left(32)));
-        let state = State { rng, waits: Waits::default(), said: Once::default() };
+        let state = State { rng, waits: Waits::default(), logged: Once::default() };
         Self { registry, routes: Vec::new(), state: Arc::new(state) }
     }
 
-    /// Guards activities whose argument is a `T`, as a whole, by the service that `service` names for it. Ranks below a
-    /// header of the workflow and above `activities:` in `breakers.yaml`; of several, the first that names one counts.
+    /// Guards activities whose argument is a `T`, as a whole, with the breaker of the service that `service` returns. A header of the
+    /// workflow outranks this, and this outranks `activities:` in `breakers.yaml`. Of several routes, the first that returns a
+    /// service counts.
     ///
     /// ```
     /// # use circuit_registry::{BreakersConfig, CircuitRegistry, temporal::CircuitInterceptor};
@@ -86,8 +90,8 @@ impl CircuitInterceptor {
         self
     }
 
-    /// What the workflow says about the activity, if it is understood.
-    fn said(&self, input: &ExecuteActivityInput) -> ActivityPolicy {
+    /// The policy in the workflow's header, if this worker understands it.
+    fn header_policy(&self, input: &ExecuteActivityInput) -> ActivityPolicy {
         let Some(header) = input.headers().get(HEADER) else { return ActivityPolicy::new() };
         let activity = input.activity_info().activity_type.as_str();
         match ActivityPolicy::from_payload(header) {
@@ -99,7 +103,7 @@ impl CircuitInterceptor {
                 _ => policy,
             },
             Err(error) => {
-                self.state.said.once(&("header", activity), || {
+                self.state.logged.once(&("header", activity), || {
                     tracing::warn!(activity, error, "the `{HEADER}` header is ignored; breakers.yaml decides");
                 });
                 ActivityPolicy::new()
@@ -108,8 +112,8 @@ impl CircuitInterceptor {
     }
 
     /// The breaker that guards the activity as a whole, if one does.
-    fn guard(&self, said: &ActivityPolicy, input: &ExecuteActivityInput) -> Option<Breaker> {
-        if let Some(service) = &said.service {
+    fn guard(&self, header: &ActivityPolicy, input: &ExecuteActivityInput) -> Option<Breaker> {
+        if let Some(service) = &header.service {
             return Some(self.registry.breaker(service));
         }
         let activity = input.activity_info().activity_type.as_str();
@@ -124,24 +128,24 @@ impl CircuitInterceptor {
     }
 
     fn unconfigured(&self, by: &'static str, activity: &str, service: &str) {
-        self.state.said.once(&(by, activity, service), || {
+        self.state.logged.once(&(by, activity, service), || {
             tracing::warn!(activity, service, by, "no such service is configured; breakers.yaml decides");
         });
     }
 
-    /// An attempt's outcome, with the marks that the policy of its service gives it.
+    /// The result of an attempt, with the retry directive that the policy of its service gives it.
     fn ended(
         &self,
         result: ExecuteActivityResult,
         attempt: &Attempt,
-        said: &ActivityPolicy,
+        header: &ActivityPolicy,
         guard: Option<&Breaker>,
     ) -> ExecuteActivityResult {
         let Err(ActivityError::Application(failure)) = result else {
             self.state.waits.forget(attempt.activity, attempt.number);
             return result;
         };
-        let failure = self.failed(failure, attempt, said, guard);
+        let failure = self.failed(failure, attempt, header, guard);
         if failure.is_non_retryable() {
             self.state.waits.forget(attempt.activity, attempt.number);
         }
@@ -152,12 +156,12 @@ impl CircuitInterceptor {
         &self,
         failure: Box<ApplicationFailure>,
         attempt: &Attempt,
-        said: &ActivityPolicy,
+        header: &ActivityPolicy,
         guard: Option<&Breaker>,
     ) -> ApplicationFailure {
-        let (reason, marks) = (retry_directive::reason(&failure), retry_directive::next(&failure));
+        let (reason, directive) = (retry_directive::reason(&failure), retry_directive::next(&failure));
         let (failure, reason, service, retry_in) = match (reason, guard) {
-            // An answer is an answer, and a last word the last.
+            // The upstream answered, or the activity forbids a retry: nothing changes.
             (Some(Reason::Declined), _) => return *failure,
             (Some(_), _) if retry_directive::is_last(&failure) => return *failure,
             (Some(reason), guard) => {
@@ -166,24 +170,24 @@ impl CircuitInterceptor {
                 let service = service.or_else(|| guard.map(|breaker| breaker.name().to_string()));
                 (failure, reason, service.unwrap_or_default(), retry_in)
             }
-            // Somebody else's error out of an activity that we guard: it counted as the upstream's failure.
-            (None, Some(breaker)) if marks != Next::Never => {
+            // A foreign error from an activity that we guard counted as a failure of the upstream.
+            (None, Some(breaker)) if directive != Next::Never => {
                 (*failure, Reason::Failed, breaker.name().to_string(), None)
             }
             (None, _) => return *failure,
         };
         Span::current().record("service", &*service).record("reason", reason.as_str());
         let policy = self.registry.policy_of(&service);
-        let (on_open, now) = (said.on_open.unwrap_or(policy.on_open), SystemWallClock.now());
+        let (on_open, now) = (header.on_open.unwrap_or(policy.on_open), SystemWallClock.now());
         let next = next::next(
             &Ended {
                 reason,
                 retry_in,
-                marks,
+                directive,
                 on_open,
                 attempt: attempt.counted,
                 last: attempt.last,
-                left: said.left(on_open, attempt.scheduled.unwrap_or(now), now),
+                left: header.left(on_open, attempt.scheduled.unwrap_or(now), now),
                 salt: mixed(attempt.activity, u64::from(attempt.number)),
                 draw: self.state.rng.lock().unwrap_or_else(PoisonError::into_inner).next(),
             },
@@ -195,7 +199,7 @@ impl CircuitInterceptor {
             tracing::debug!(service, reason = reason.as_str(), attempt = attempt.number, ?delay, "the activity waits");
             self.state.waits.refuse(attempt.activity, attempt.number, delay, Instant::now());
         }
-        if next == marks { failure } else { retry_directive::marked(failure, next) }
+        if next == directive { failure } else { retry_directive::with_directive(failure, next) }
     }
 }
 
@@ -207,13 +211,13 @@ impl ActivityInboundInterceptor for CircuitInterceptor {
     ) -> ExecuteActivityOutput<'a> {
         let info = input.activity_info();
         if CallContext::with_current(|outer| outer.activity() == Some(&info.activity_type)) == Some(true) {
-            self.state.said.once(&"twice", || {
+            self.state.logged.once(&"twice", || {
                 tracing::warn!("the circuit breakers' interceptor is installed twice; the inner one does nothing");
             });
             return next.run(input);
         }
-        let said = self.said(&input);
-        let guard = self.guard(&said, &input);
+        let policy = self.header_policy(&input);
+        let guard = self.guard(&policy, &input);
         let mut attempt = Attempt::of(info);
         attempt.counted -= self.state.waits.refused(attempt.activity, attempt.number);
         let context = call_context(info, attempt.counted, SystemWallClock.now(), Instant::now());
@@ -221,7 +225,7 @@ impl ActivityInboundInterceptor for CircuitInterceptor {
         let activity = info.activity_type.as_str();
         let span = tracing::debug_span!("circuit_breaker", activity, attempt = attempt.counted, service, reason);
         Box::pin(async move {
-            // Within the scope already when the next interceptor is asked, so that it can see this one.
+            // The next interceptor runs inside the scope, so that a second one of ours finds this one.
             let work = context.scope(async {
                 match &guard {
                     None => next.run(input).await,
@@ -229,7 +233,7 @@ impl ActivityInboundInterceptor for CircuitInterceptor {
                 }
             });
             let result = work.instrument(span.clone()).await;
-            span.in_scope(|| self.ended(result, &attempt, &said, guard.as_ref()))
+            span.in_scope(|| self.ended(result, &attempt, &policy, guard.as_ref()))
         })
     }
 }
@@ -240,13 +244,13 @@ impl fmt::Debug for CircuitInterceptor {
     }
 }
 
-/// What is left to know of an attempt when its input has been handed on.
+/// What the interceptor keeps of an attempt after it handed on the input.
 struct Attempt {
     /// A hash of the activity, the same for each of its attempts and on every worker.
     activity: u64,
-    /// As the server counts, from 1.
+    /// The server's number, from 1.
     number: u32,
-    /// Without those before it that were refused; from 1.
+    /// The number without the refused attempts before it, from 1.
     counted: u32,
     last: bool,
     scheduled: Option<SystemTime>,
@@ -254,7 +258,7 @@ struct Attempt {
 
 impl Attempt {
     fn of(info: &ActivityInfo) -> Self {
-        // The run is unique, and an activity's id within it.
+        // The run is unique, and so is the activity's id within it.
         let run = info.workflow_run_id.as_deref().or(info.activity_run_id.as_deref()).unwrap_or_default();
         let number = info.attempt.max(1);
         let most = info.retry_policy.as_ref().map_or(0, |policy| policy.maximum_attempts());
@@ -268,7 +272,7 @@ impl Attempt {
     }
 }
 
-/// Another uniform number for each of the activity's attempts.
+/// A uniform number, another for each attempt of the activity.
 fn mixed(activity: u64, attempt: u64) -> u64 {
     Rng::new(activity.wrapping_add(attempt << 32)).next()
 }
@@ -277,7 +281,7 @@ fn mixed(activity: u64, attempt: u64) -> u64 {
 async fn guarded(breaker: &Breaker, work: ExecuteActivityOutput<'_>) -> ExecuteActivityResult {
     let work = async {
         match work.await {
-            // The verdict needs the details of failures that are ours.
+            // The verdict needs the details of our failures.
             Err(ActivityError::Application(failure))
                 if retry_directive::reason(&failure) == Some(Reason::Throttled)
                     && !retry_directive::is_last(&failure) =>
@@ -293,22 +297,16 @@ async fn guarded(breaker: &Breaker, work: ExecuteActivityOutput<'_>) -> ExecuteA
         Err(CallError::Upstream(error)) => Err(error),
         Err(CallError::Rejected(rejection)) => Err(ActivityError::application(rejection.into())),
         Err(CallError::TimedOut { service, after }) => {
-            let text = CallError::<Infallible>::TimedOut { service: service.clone(), after }.to_string();
-            Err(ActivityError::application(timed_out(service.as_str(), text)))
+            Err(ActivityError::application(failure::timed_out(service, after)))
         }
     }
 }
 
-fn timed_out(service: &str, text: String) -> ApplicationFailure {
-    let reason = Reason::TimedOut;
-    reason.failure(text, None, FailureDetails { service: Some(service.to_owned()), retry_in_ms: None, reason })
-}
-
-/// What the end of a whole activity says about the service behind it. The error's own type is often lost by now, so the
-/// failure's marks must do: a failure that forbids a retry is an answer, any other is none.
+/// The verdict that the end of a whole activity gives the service behind it. The type of the error is often lost by now, so the
+/// retry directive decides: a failure that forbids a retry is an answer, and any other is a failure of the service.
 ///
-/// A cancelled activity says nothing, whether its workflow gave it up or the worker is shutting down; unless its time was
-/// over: then the server cancels it because there was no answer.
+/// A cancelled activity is neutral: its workflow gave it up, or the worker shuts down. But if its time was over, the server cancels
+/// it because there was no answer, and it counts as a failure.
 fn verdict(result: &ExecuteActivityResult, deadline: Option<Instant>) -> Verdict {
     let Err(error) = result else { return Verdict::Success };
     let ActivityError::Application(failure) = error else {
@@ -320,14 +318,14 @@ fn verdict(result: &ExecuteActivityResult, deadline: Option<Instant>) -> Verdict
         Some(Reason::Throttled) => Verdict::Throttled { retry_after: retry_directive::details(failure).1 },
         Some(Reason::TimedOut | Reason::Failed) => Verdict::Failure,
         Some(Reason::Declined) => Verdict::Success,
-        Some(_) => Verdict::Neutral, // another breaker inside refused; nobody was asked
+        Some(_) => Verdict::Neutral, // another breaker inside refused, so no call reached the upstream
         None if failure.is_non_retryable() => Verdict::Success,
         None => Verdict::Failure,
     }
 }
 
-/// The server speaks of deadlines in wall time. Only the distance from now is taken over, so that a clock that is set
-/// while the activity runs moves nothing; a deadline that has passed already is one at `now`.
+/// The context of the calls inside. The server gives deadlines in wall time; only the time left from `now` counts, so that a change
+/// of the wall clock while the activity runs changes nothing. A deadline that has passed is at `now`.
 fn call_context(info: &ActivityInfo, attempt: u32, wall: SystemTime, now: Instant) -> CallContext {
     let mut context = CallContext::attempt(attempt).named(
         &info.activity_type,
@@ -347,11 +345,11 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_marks_of_a_failure_are_its_verdict() {
+    async fn the_verdict_follows_the_retry_directive() {
         let after = Duration::from_secs(9);
         let named =
             |reason: Reason| failed(ApplicationFailure::builder("x").type_name(reason.type_name().into()).build());
-        let details = FailureDetails { service: None, retry_in_ms: Some(9000), reason: Reason::Throttled };
+        let details = failure::FailureDetails::new(Reason::Throttled, None, Some(after));
         let throttled = retry_directive::readable(Reason::Throttled.failure("x", None, details));
         for (result, expected) in [
             (Ok(Box::new(1_u8) as _), Verdict::Success),
@@ -372,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn one_activity_has_one_hash_and_each_attempt_its_own_jitter() {
+    fn each_attempt_of_an_activity_has_its_own_jitter() {
         let activity = |run: &str, id: &str| fnv(fnv(BASIS, run.as_bytes()), id.as_bytes());
         assert_eq!(activity("run", "1"), activity("run", "1"));
         assert_ne!(activity("run", "1"), activity("run", "2"));

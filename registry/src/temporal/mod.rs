@@ -1,14 +1,13 @@
 //! Circuit breakers inside a Temporal worker (feature `temporal`, the SDK's stable API only).
 //!
-//! Temporal owns retries, so a breaker must not fight them: what it refuses has to reach the server as a failure that
-//! says whether another attempt can help, and has to be recognised by the workflow that goes on without the answer.
+//! Temporal owns retries, and a breaker must not fight them. So a refusal reaches the server as a failure that says whether another
+//! attempt can help, and the workflow recognises it and goes on without the answer.
 //!
-//! * [`CircuitInterceptor`] tells every call inside an activity which attempt it belongs to and when the activity ends, so
-//!   that the call is given up before its activity is; it guards whole activities whose code nobody wants to touch; and it
-//!   decides when an activity without an answer comes back.
+//! * [`CircuitInterceptor`] gives every call inside an activity its attempt and deadline, so that the call ends before its activity
+//!   does. It guards whole activities without a change of their code. And it decides when an activity without an answer is retried.
 //! * [`failure`] is the one table from refusals to [`ApplicationFailure`](temporalio_common::error::ApplicationFailure)s.
 //!   `map_err(ApplicationFailure::from)?` in an activity is enough; a bare `?` loses the type on its way through `anyhow`.
-//! * [`CircuitWorkflowInterceptor`] lets a workflow say otherwise, activity by activity, with an [`ActivityPolicy`].
+//! * [`CircuitWorkflowInterceptor`] lets a workflow override that, activity by activity, with an [`ActivityPolicy`].
 //! * [`QueuePauser`] keeps the work of a service with its own task queue on the server while its breaker is open.
 //! * [`Degradation`] reads such a failure back in a workflow, whichever of the SDK's two shapes it arrives in.
 //!
@@ -21,8 +20,8 @@
 //! # }
 //! ```
 //!
-//! The interceptor only ever returns what the activity returned, or an error: it never makes up a value, because a value of
-//! the wrong type would *complete* the activity and break the workflow that reads it.
+//! The interceptor returns the activity's own value or an error. It never makes up a value, because a value of the wrong type would
+//! *complete* the activity and break the workflow that reads it.
 
 mod degradation;
 pub mod failure;

@@ -1,9 +1,9 @@
-//! Whether an attempt without an answer has a successor, and when: a pure function of the policy, the attempt and the clock.
-//! What it gives is in the second table of [`failure`](super::failure).
+//! Decides whether and when an attempt without an answer is retried: a pure function of the policy, the attempt and the time left.
+//! The second table of [`failure`](super::failure) lists the results.
 //!
-//! Waiting ends where the time or the attempts do: an attempt that would come too late, or would not be allowed to fail,
-//! is not made, and the activity degrades now. Jitter is a hash of the activity and its attempt, so that those who wait for
-//! one breaker do not come back at once, and yet nobody can see a difference between two runs.
+//! An activity does not wait for an attempt that would come too late or would be its last: it degrades now. The jitter of a wait is a hash
+//! of the activity and its attempt: activities that wait for one breaker return at different times, and a second run waits as
+//! long as the first.
 
 use std::time::Duration;
 
@@ -14,20 +14,20 @@ use crate::policy::{OnOpen, Policy};
 const LEAST_SPREAD: Duration = Duration::from_millis(250);
 const MOST_SPREAD: Duration = Duration::from_secs(30);
 
-/// What is known of an attempt that has ended without an answer.
+/// An attempt that has ended without an answer.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Ended {
     pub(super) reason: Reason,
-    /// When the refusal or the upstream said it may come back.
+    /// The time after which the refusal or the upstream allows another attempt.
     pub(super) retry_in: Option<Duration>,
-    /// What the failure says already.
-    pub(super) marks: Next,
+    /// The retry directive that the failure has now.
+    pub(super) directive: Next,
     pub(super) on_open: OnOpen,
     /// Attempts that could reach the upstream, this one included; counts from 1.
     pub(super) attempt: u32,
     /// The server grants no attempt after this one.
     pub(super) last: bool,
-    /// What is left of the time that the workflow gives the activity, if it gave a limit.
+    /// The time left of the workflow's limit for the activity, if there is a limit.
     pub(super) left: Option<Duration>,
     /// A hash of the activity and its attempt.
     pub(super) salt: u64,
@@ -35,22 +35,22 @@ pub(super) struct Ended {
     pub(super) draw: u64,
 }
 
-/// The next attempt.
+/// Whether and when the server makes the next attempt: the retry directive of a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Next {
-    /// There is none.
+    /// It does not.
     Never,
-    /// After so long.
+    /// After this time.
     After(Duration),
-    /// When the activity's own retry policy says.
+    /// As the activity's own retry policy says.
     ByServer,
 }
 
 pub(super) fn next(ended: &Ended, policy: &Policy) -> Next {
     match ended.reason {
-        Reason::Declined => ended.marks,
+        Reason::Declined | Reason::NoTimeLeft => ended.directive,
         Reason::Failed | Reason::TimedOut => repeat(ended, policy),
-        _ if ended.on_open == OnOpen::Degrade => ended.marks,
+        _ if ended.on_open == OnOpen::Degrade => ended.directive,
         Reason::Throttled if given_up(ended, policy) => Next::Never,
         _ => wait(ended, policy),
     }
@@ -74,11 +74,11 @@ fn wait(ended: &Ended, policy: &Policy) -> Next {
 
 /// The repetition of an attempt that the upstream failed.
 fn repeat(ended: &Ended, policy: &Policy) -> Next {
-    if ended.marks == Next::Never || given_up(ended, policy) {
+    if ended.directive == Next::Never || given_up(ended, policy) {
         return Next::Never;
     }
     let asked = ended.retry_in.map(|time| time.min(policy.throttle_max));
-    let delay = match (policy.retry, ended.marks, asked) {
+    let delay = match (policy.retry, ended.directive, asked) {
         (_, Next::After(own), asked) => own.max(asked.unwrap_or_default()),
         (Some(retry), _, asked) => {
             let doubled = 1_u32.checked_shl(ended.attempt.saturating_sub(1)).filter(|factor| *factor != 0);
@@ -124,9 +124,9 @@ mod tests {
     }
 
     fn ended(reason: Reason, on_open: OnOpen) -> Ended {
-        let marks = if reason == Reason::Failed { Next::ByServer } else { Next::Never };
+        let directive = if reason == Reason::Failed { Next::ByServer } else { Next::Never };
         let retry_in = (reason != Reason::Failed).then_some(secs(40));
-        Ended { reason, retry_in, marks, on_open, attempt: 1, last: false, left: None, salt: 0, draw: u64::MAX }
+        Ended { reason, retry_in, directive, on_open, attempt: 1, last: false, left: None, salt: 0, draw: u64::MAX }
     }
 
     fn policy() -> Policy {
@@ -136,17 +136,17 @@ mod tests {
     }
 
     #[test]
-    fn who_degrades_leaves_every_refusal_to_the_table() {
+    fn degrade_keeps_the_directive_of_every_refusal() {
         for reason in REFUSALS {
-            for marks in [Next::Never, Next::After(secs(1)), Next::ByServer] {
-                let ended = Ended { marks, ..ended(reason, OnOpen::Degrade) };
-                assert_eq!(next(&ended, &policy()), marks, "{reason:?}");
+            for directive in [Next::Never, Next::After(secs(1)), Next::ByServer] {
+                let ended = Ended { directive, ..ended(reason, OnOpen::Degrade) };
+                assert_eq!(next(&ended, &policy()), directive, "{reason:?}");
             }
         }
     }
 
     #[test]
-    fn who_waits_comes_back_when_it_makes_sense() {
+    fn wait_retries_when_the_refusal_allows_it() {
         let reset_timeout = Policy::default().open.reset_timeout;
         let expected = [secs(40), BUSY_RETRY, BULKHEAD_RETRY, secs(40), reset_timeout, secs(40)];
         for (reason, expected) in REFUSALS.into_iter().zip(expected) {
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn failures_are_repeated_with_full_jitter_and_no_longer_than_the_policy_says() {
+    fn failures_are_retried_with_full_jitter_up_to_the_limit() {
         let at = |attempt, draw| next(&Ended { attempt, draw, ..ended(Reason::Failed, OnOpen::Degrade) }, &policy());
         let rounded = |next| match next {
             Next::After(delay) => delay.as_millis().next_multiple_of(10),
@@ -193,15 +193,15 @@ mod tests {
             assert_eq!(next(&asked(secs(7)), &policy), Next::After(secs(7)));
             assert_eq!(next(&asked(secs(100_000)), &policy), Next::After(policy.throttle_max));
         }
-        let own = Ended { marks: Next::After(secs(9)), ..asked(secs(7)) };
+        let own = Ended { directive: Next::After(secs(9)), ..asked(secs(7)) };
         assert_eq!(next(&own, &policy()), Next::After(secs(9)), "the activity's own delay stays");
     }
 
     #[test]
-    fn an_answer_and_a_final_failure_stay_what_they_are() {
+    fn answers_and_final_failures_are_not_retried() {
         for on_open in [OnOpen::Degrade, OnOpen::Wait] {
             assert_eq!(next(&ended(Reason::Declined, on_open), &policy()), Next::Never);
-            let final_failure = Ended { marks: Next::Never, ..ended(Reason::Failed, on_open) };
+            let final_failure = Ended { directive: Next::Never, ..ended(Reason::Failed, on_open) };
             assert_eq!(next(&final_failure, &policy()), Next::Never);
             let spent = Ended { attempt: 4, ..ended(Reason::Throttled, on_open) };
             assert_eq!(next(&spent, &policy()), Next::Never, "the upstream was asked often enough");

@@ -1,4 +1,4 @@
-//! Logs that would otherwise come with every activity.
+//! Log lines that would otherwise appear for every activity.
 
 use std::{
     collections::HashSet,
@@ -6,23 +6,23 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-/// Distinct things said at the most; whoever puts data into names must not fill the memory with them.
+/// The most distinct keys. Names may contain data, and must not fill the memory.
 const MOST: usize = 256;
 
-/// What was said already.
+/// The keys whose line is logged.
 #[derive(Debug, Default)]
 pub(super) struct Once(Mutex<HashSet<u64>>);
 
 impl Once {
-    /// Runs `say` the first time that `what` comes up.
-    pub(super) fn once(&self, what: &impl Hash, say: impl FnOnce()) {
+    /// Runs `log` the first time that `key` occurs.
+    pub(super) fn once(&self, key: &impl Hash, log: impl FnOnce()) {
         let mut hasher = DefaultHasher::new();
-        what.hash(&mut hasher);
-        let mut said = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let new = said.len() < MOST && said.insert(hasher.finish());
-        drop(said);
+        key.hash(&mut hasher);
+        let mut logged = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let new = logged.len() < MOST && logged.insert(hasher.finish());
+        drop(logged);
         if new {
-            say();
+            log();
         }
     }
 }
@@ -32,16 +32,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn says_each_thing_once_and_not_without_end() {
-        let (once, mut said) = (Once::default(), 0);
+    fn logs_each_key_once_up_to_the_limit() {
+        let (once, mut logged) = (Once::default(), 0);
         for _ in 0..3 {
-            once.once(&("header", "a"), || said += 1);
-            once.once(&("header", "b"), || said += 1);
+            once.once(&("header", "a"), || logged += 1);
+            once.once(&("header", "b"), || logged += 1);
         }
-        assert_eq!(said, 2);
+        assert_eq!(logged, 2);
         for number in 0..10_000 {
-            once.once(&number, || said += 1);
+            once.once(&number, || logged += 1);
         }
-        assert_eq!(said, MOST);
+        assert_eq!(logged, MOST);
     }
 }

@@ -1,12 +1,12 @@
-//! QueuePauser work on the server: while a breaker is open, the task queue of its service hands nothing out.
+//! Pauses work on the server: while a breaker is open, the task queue of its service hands out no activities.
 //!
-//! Without this, an activity whose breaker is open is given to a worker, refused, and given out again when the breaker is
-//! due. With it, it stays where it is: no slot, no attempt, and no store of breakers is needed for other workers to
-//! notice. It is for services that have a task queue of their own, because the server's limit is the whole queue's.
+//! Without a pause, the server hands an activity to a worker, the open breaker refuses it, and the server hands it out again when the
+//! breaker is due. With a pause the activity stays in the queue: it takes no slot and no attempt, and other workers need no shared store to
+//! notice. The service needs a task queue of its own, because the server limits the whole queue.
 //!
-//! A task looks at the breakers a few times a second, and tells the server what has changed. It reads the present state
-//! and not events, so it can miss nothing, a breaker whose time is up included: nobody would call it, and somebody
-//! must let the probe through. It never takes part in a call.
+//! The pauser reads the state of the breakers a few times a second, and sends changes to the server. It reads the state and not
+//! events, so it misses nothing. It also sees a breaker whose open time is over: the queue then lets one activity through as the
+//! probe. The pauser takes no part in calls.
 //!
 //! | breaker | rate of the queue |
 //! |---|---|
@@ -14,12 +14,12 @@
 //! | due for a probe, or half-open | the first step |
 //! | closed again | one step after the other, then no limit |
 //!
-//! Activities that a workflow starts *eagerly* come without passing the queue, and no limit of the server's holds
-//! them: start them with `do_not_eagerly_execute`, or give the queue to another worker than the workflow's.
+//! Activities that a workflow starts *eagerly* do not pass the queue, so the server's limit does not pause them: start them with
+//! `do_not_eagerly_execute`, or run the queue in another worker than the workflow's.
 //!
-//! What arrives beside the probe is refused as by any half-open breaker, so the activities of such a queue should `wait`.
-//! One process holds a queue. If it is killed while the queue is held, the queue stays held until the next one starts; one
-//! that ends well lets go of all queues.
+//! A half-open breaker refuses the activities that arrive beside the probe, so the activities of such a queue should `wait`.
+//! One process pauses a queue. If that process is killed, the queue stays paused until the next one starts. A process that ends in
+//! order resumes all queues.
 
 use std::time::Duration;
 
@@ -33,10 +33,10 @@ use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 
 use crate::{CircuitRegistry, State};
 
-/// How often the breakers are looked at.
-const LOOK: Duration = Duration::from_millis(200);
+/// How often the breakers are read.
+const CHECK: Duration = Duration::from_millis(200);
 
-/// What the server gets to answer in.
+/// The time limit for an answer of the server.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Activities a second while a breaker recovers, and how long each step lasts once it is closed.
@@ -47,11 +47,11 @@ const STEP: Duration = Duration::from_secs(5);
 ///
 /// ```no_run
 /// # use circuit_registry::{CircuitRegistry, temporal::QueuePauser};
-/// # async fn hold(client: temporalio_client::Client, registry: CircuitRegistry, told_to_end: impl Future<Output = ()>) {
-/// QueuePauser::new(client, registry).queue("northdata", "northdata-activities").run(told_to_end).await;
+/// # async fn pause(client: temporalio_client::Client, registry: CircuitRegistry, shutdown: impl Future<Output = ()>) {
+/// QueuePauser::new(client, registry).queue("northdata", "northdata-activities").run(shutdown).await;
 /// # }
 /// ```
-#[must_use = "nothing is held until it is run"]
+#[must_use = "no queue is paused until it runs"]
 pub struct QueuePauser {
     client: Client,
     registry: CircuitRegistry,
@@ -63,11 +63,11 @@ pub struct QueuePauser {
 struct Queue {
     service: String,
     name: String,
-    /// What the server was told last; `None` if nothing was.
-    told: Option<Limit>,
+    /// The limit that the server has from us; `None` if it has none.
+    sent: Option<Limit>,
     /// When the breaker was seen closed again.
     closed_at: Option<Instant>,
-    /// The last try has failed, and the log knows.
+    /// The last request failed, and that is logged.
     failing: bool,
 }
 
@@ -79,52 +79,52 @@ enum Limit {
 }
 
 impl QueuePauser {
-    /// Holds nothing yet. The queues are in the namespace of `client`.
+    /// Pauses no queue yet. The queues are in the namespace of `client`.
     pub fn new(client: Client, registry: CircuitRegistry) -> Self {
         Self { client, registry, steps: STEPS.to_vec(), step: STEP, queues: Vec::new() }
     }
 
-    /// Holds the activities of `task_queue` while the breaker of `service` is open.
+    /// Pauses `task_queue` while the breaker of `service` is open.
     pub fn queue(mut self, service: impl Into<String>, task_queue: impl Into<String>) -> Self {
         let (service, name) = (service.into(), task_queue.into());
-        self.queues.push(Queue { service, name, told: None, closed_at: None, failing: false });
+        self.queues.push(Queue { service, name, sent: None, closed_at: None, failing: false });
         self
     }
 
-    /// Recovers in these steps, in activities a second, each lasting `step` once the breaker is closed. The first is also the
-    /// rate while it is half-open. Unless said, 1, 5, 20 and 100 for five seconds each.
+    /// The steps of a recovery, in activities a second. Each lasts `step` once the breaker is closed. The first is also the rate while
+    /// the breaker is half-open. The default is 1, 5, 20 and 100, for five seconds each.
     pub fn recovering(mut self, steps: impl IntoIterator<Item = f32>, step: Duration) -> Self {
         self.steps = steps.into_iter().filter(|rate| rate.is_finite() && *rate > 0.0).collect();
         self.step = step;
         self
     }
 
-    /// Holds and lets go until `shutdown` resolves; then lets go of everything. A server that does not answer is logged and
-    /// asked again.
+    /// Pauses and resumes queues until `shutdown` resolves, then resumes all. If the server does not answer, that is logged and the
+    /// request repeated.
     pub async fn run(mut self, shutdown: impl Future<Output = ()>) {
         let mut shutdown = std::pin::pin!(shutdown);
-        let mut looks = interval(LOOK);
-        looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut checks = interval(CHECK);
+        checks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             tokio::select! {
                 () = &mut shutdown => break,
-                _ = looks.tick() => {}
+                _ = checks.tick() => {}
             }
             for at in 0..self.queues.len() {
                 let state = self.registry.breaker(&self.queues[at].service).view().state;
                 let limit = self.queues[at].wanted(state, &self.steps, self.step, Instant::now());
-                self.tell(at, limit, state.as_str()).await;
+                self.send(at, limit, state.as_str()).await;
             }
         }
         for at in 0..self.queues.len() {
-            self.tell(at, Limit::Unlimited, "the queue pauser has ended").await;
+            self.send(at, Limit::Unlimited, "the queue pauser has ended").await;
         }
     }
 
-    /// Tells the server, if it does not know yet.
-    async fn tell(&mut self, at: usize, limit: Limit, why: &str) {
+    /// Sends the limit to the server, unless the server has it.
+    async fn send(&mut self, at: usize, limit: Limit, why: &str) {
         let queue = &self.queues[at];
-        if queue.told == Some(limit) {
+        if queue.sent == Some(limit) {
             return;
         }
         let rate_limit = match limit {
@@ -154,11 +154,11 @@ impl QueuePauser {
         match error {
             None => {
                 tracing::info!(service, task_queue, ?limit, why, "the task queue's rate was set");
-                queue.told = Some(limit);
+                queue.sent = Some(limit);
                 queue.failing = false;
             }
             Some(error) if !queue.failing => {
-                tracing::warn!(service, task_queue, error, "the task queue's rate cannot be set; trying on");
+                tracing::warn!(service, task_queue, error, "the task queue's rate cannot be set; trying again");
                 queue.failing = true;
             }
             Some(_) => {}
@@ -179,8 +179,8 @@ impl Queue {
                 self.closed_at = None;
                 rate(0)
             }
-            // Whatever limit an earlier process has left on it is not ours to raise in steps.
-            State::Closed if matches!(self.told, None | Some(Limit::Unlimited)) => Limit::Unlimited,
+            // A limit that an earlier process left is removed at once, not raised in steps.
+            State::Closed if matches!(self.sent, None | Some(Limit::Unlimited)) => Limit::Unlimited,
             State::Closed => {
                 let passed = now.duration_since(*self.closed_at.get_or_insert(now));
                 let done = passed.as_nanos().checked_div(step.as_nanos()).unwrap_or(u128::MAX);
@@ -202,18 +202,18 @@ mod tests {
     use super::*;
 
     fn queue() -> Queue {
-        Queue { service: "s".into(), name: "q".into(), told: None, closed_at: None, failing: false }
+        Queue { service: "s".into(), name: "q".into(), sent: None, closed_at: None, failing: false }
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_queue_is_held_and_recovers_in_steps() {
+    async fn a_queue_is_paused_and_recovers_in_steps() {
         let (mut queue, start, step) = (queue(), Instant::now(), Duration::from_secs(5));
         let mut at = |state, secs| {
             let limit = queue.wanted(state, &[1.0, 5.0, 20.0], step, start + Duration::from_secs(secs));
-            queue.told = Some(limit);
+            queue.sent = Some(limit);
             limit
         };
-        assert_eq!(at(State::Closed, 0), Limit::Unlimited, "what another process left is taken away at once");
+        assert_eq!(at(State::Closed, 0), Limit::Unlimited, "a limit of another process is removed at once");
         assert_eq!(at(State::Open, 1), Limit::PerSecond(0.0));
         assert_eq!(at(State::HalfOpen, 30), Limit::PerSecond(1.0));
         assert_eq!(at(State::Open, 31), Limit::PerSecond(0.0));
@@ -227,10 +227,10 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn without_steps_a_closed_breaker_frees_its_queue() {
+    async fn without_steps_a_closed_breaker_resumes_its_queue() {
         let mut queue = queue();
         for (steps, step) in [(&[][..], STEP), (&[1.0][..], Duration::ZERO)] {
-            queue.told = Some(Limit::PerSecond(0.0));
+            queue.sent = Some(Limit::PerSecond(0.0));
             assert_eq!(queue.wanted(State::Closed, steps, step, Instant::now()), Limit::Unlimited);
         }
     }

@@ -1,10 +1,10 @@
-//! Reading a finished attempt's failure, and giving it other marks.
+//! Reads the failure of a finished attempt, and gives it another retry directive: whether and when the server retries.
 //!
-//! The SDK's failure is made once and never changed, and its details cannot be read before they are encoded. So it is
-//! encoded, changed and decoded: message, type, details and causes stay what they were, and what is lost is the source error's Rust
-//! type, which nobody can see after the activity anyway. Only failures of our own table take this way.
+//! The SDK's failure cannot be changed, and its details cannot be read before they are encoded. So this module encodes, changes and
+//! decodes it. Message, type, details and causes stay the same. Only the Rust type of the source error is lost, and after the activity
+//! no code can see that type. Only failures of our own table are rebuilt.
 
-use std::{error::Error, fmt, sync::LazyLock, time::Duration};
+use std::{sync::LazyLock, time::Duration};
 
 use temporalio_common::{
     data_converters::{DataConverter, NoopDecodeHint, SerializationContextData},
@@ -13,39 +13,23 @@ use temporalio_common::{
 };
 
 use super::{
-    failure::{FailureDetails, Reason},
+    failure::{FailureDetails, Last, Reason},
     next::Next,
 };
 
 static CONVERTER: LazyLock<DataConverter> = LazyLock::new(DataConverter::default);
-
-/// A source error whose failure is the last, whatever a policy would say.
-#[derive(Debug)]
-pub(super) struct Last(pub(super) Box<dyn Error + Send + Sync>);
-
-impl fmt::Display for Last {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(&self.0, f)
-    }
-}
-
-impl Error for Last {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        self.0.source()
-    }
-}
 
 /// The reason of a failure of our table.
 pub(super) fn reason(failure: &ApplicationFailure) -> Option<Reason> {
     failure.type_name().and_then(Reason::from_type_name)
 }
 
-/// Whether the activity has said that this failure is the last, whatever a policy would say.
+/// Whether the activity itself forbids a retry, whatever a policy says.
 pub(super) fn is_last(failure: &ApplicationFailure) -> bool {
     failure.source_error().is::<Last>()
 }
 
-/// What the failure says about the next attempt.
+/// The failure's present retry directive.
 pub(super) fn next(failure: &ApplicationFailure) -> Next {
     match failure.next_retry_delay() {
         _ if failure.is_non_retryable() => Next::Never,
@@ -56,24 +40,24 @@ pub(super) fn next(failure: &ApplicationFailure) -> Next {
 
 /// The same failure with details that can be read.
 pub(super) fn readable(failure: ApplicationFailure) -> ApplicationFailure {
-    remade(failure, None)
+    rebuilt(failure, None)
 }
 
-/// The same failure with another next attempt.
-pub(super) fn marked(failure: ApplicationFailure, next: Next) -> ApplicationFailure {
-    remade(failure, Some(next))
+/// The same failure with another retry directive.
+pub(super) fn with_directive(failure: ApplicationFailure, next: Next) -> ApplicationFailure {
+    rebuilt(failure, Some(next))
 }
 
-/// The service that has no answer and the time to come back, where a readable failure says so.
+/// The service that gave no answer and the time until another attempt, from a readable failure.
 pub(super) fn details(failure: &ApplicationFailure) -> (Option<String>, Option<Duration>) {
     match failure.details::<FailureDetails>() {
         Ok(Some(details)) => (details.service, details.retry_in_ms.map(Duration::from_millis)),
-        // Details of the activity's own: its type name and marks have to do.
+        // The activity has details of its own: its type name and retry directive have to do.
         Ok(None) | Err(_) => (None, None),
     }
 }
 
-fn remade(failure: ApplicationFailure, next: Option<Next>) -> ApplicationFailure {
+fn rebuilt(failure: ApplicationFailure, next: Option<Next>) -> ApplicationFailure {
     let context = SerializationContextData::None;
     let outgoing = OutgoingError::Activity(OutgoingActivityError::Application(Box::new(failure)));
     let mut encoded = CONVERTER.to_failure(&context, outgoing);
@@ -94,6 +78,8 @@ fn remade(failure: ApplicationFailure, next: Option<Next>) -> ApplicationFailure
 
 #[cfg(test)]
 mod tests {
+    use std::{error::Error, fmt};
+
     use temporalio_common::error::ApplicationErrorCategory;
 
     use super::*;
@@ -120,26 +106,26 @@ mod tests {
 
     fn failure() -> ApplicationFailure {
         let details =
-            FailureDetails { service: Some("northdata".to_owned()), retry_in_ms: Some(2500), reason: Reason::Open };
+            FailureDetails::new(Reason::Open, Some("northdata".to_owned()), Some(Duration::from_millis(2500)));
         Reason::Open.failure(Outer(std::io::Error::other("inner")), None, details)
     }
 
     #[test]
-    fn nothing_is_lost_on_the_wire() {
+    fn a_readable_failure_encodes_the_same() {
         assert_eq!(encoded(readable(failure())), encoded(failure()));
         let details = details(&readable(failure()));
         assert_eq!(details, (Some("northdata".to_owned()), Some(Duration::from_millis(2500))));
     }
 
     #[test]
-    fn other_marks_change_the_marks_and_nothing_else() {
+    fn another_directive_changes_nothing_else() {
         let delay = Duration::from_millis(1500);
-        for (mark, non_retryable, expected) in
+        for (directive, non_retryable, expected) in
             [(Next::Never, true, None), (Next::After(delay), false, Some(delay)), (Next::ByServer, false, None)]
         {
-            let failure = marked(failure(), mark);
+            let failure = with_directive(failure(), directive);
             assert_eq!((failure.is_non_retryable(), failure.next_retry_delay()), (non_retryable, expected));
-            assert_eq!(next(&failure), mark);
+            assert_eq!(next(&failure), directive);
             assert_eq!(failure.to_string(), "outer");
             assert_eq!(reason(&failure), Some(Reason::Open));
             assert_eq!(failure.category(), ApplicationErrorCategory::Benign);
@@ -150,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn who_says_last_is_recognised_and_looks_the_same() {
+    fn a_last_failure_is_recognised_and_encodes_the_same() {
         let last = Reason::Open.last_failure(Outer(std::io::Error::other("inner")), "of its own".to_owned());
         assert!(is_last(&last) && !is_last(&failure()));
         let encoded = encoded(last);

@@ -1,9 +1,9 @@
-//! Which attempts never reached an upstream.
+//! Counts the attempts that never reached an upstream.
 //!
-//! The server counts every attempt. An activity that waited ten times for its breaker has not been tried ten times, and
-//! must find its retries unspent when the upstream is back. The server keeps no such count, so the worker does: of those
-//! that wait only, for as long as they may be expected back, and of so many at the most. An activity that comes back to
-//! another worker has its waits counted as attempts there; it gives up earlier than it had to, and never later.
+//! The server counts every attempt. But an activity that waited ten times for its breaker has not tried ten times, and must keep its
+//! retries for the time when the upstream is back. So the worker counts the waits: only for activities that wait, only while they
+//! may return, and for a limited number of activities. If an activity returns to another worker, its waits count as attempts
+//! there: it gives up earlier than necessary, but never later.
 
 use std::{
     collections::HashMap,
@@ -13,10 +13,10 @@ use std::{
 
 use tokio::time::Instant;
 
-/// Beyond this many waiting activities, further ones are not remembered. About 2 MB.
+/// The most waiting activities that are counted. About 2 MB.
 const MOST: usize = 50_000;
 
-/// An activity that is not back so long after it was due was taken over by another worker, or is over.
+/// An activity that is overdue by this much has ended, or another worker has it.
 const PATIENCE: Duration = Duration::from_secs(600);
 
 #[derive(Debug, Default)]
@@ -50,7 +50,7 @@ impl Waits {
         }
         let forgotten_at = now + delay.min(Duration::from_secs(86_400 * 365)) + PATIENCE;
         let wait = waits.entry(activity).or_insert(Wait { refused: 0, forgotten_at });
-        // A first attempt has none before it, whatever there was before the activity was reset.
+        // The first attempt starts the count anew: the activity may have been reset.
         wait.refused = if attempt <= 1 { 1 } else { wait.refused + 1 };
         wait.forgotten_at = forgotten_at;
     }
@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn counts_refusals_until_the_activity_ends_or_begins_again() {
+    async fn counts_refusals_until_the_activity_ends_or_is_reset() {
         let (waits, now) = (Waits::default(), Instant::now());
         assert_eq!(waits.refused(7, 5), 0);
         for attempt in 1..=3 {
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_memory_is_bounded_and_overdue_activities_make_room() {
+    async fn the_count_is_bounded_and_overdue_activities_make_room() {
         let (waits, now) = (Waits::default(), Instant::now());
         for activity in 0..MOST as u64 + 10 {
             waits.refuse(activity, 1, Duration::MAX, now);

@@ -1,8 +1,8 @@
-//! The workflow's side: it stamps each activity with what the workflow says about it, so that no activity's code and no
-//! workflow's call has to.
+//! The workflow's side: it stamps each activity with the workflow's policy for it, so that neither the activity nor the call needs
+//! code for that.
 //!
-//! All of it is deterministic: what is stamped depends on the table given at the start of the worker, on the activity's
-//! options and on the scope the call is made in. A changed table changes headers only, which a replay does not compare.
+//! All of this is deterministic: the stamp depends on the table from the start of the worker, on the activity's options and on the
+//! scope of the call. A changed table changes only headers, which a replay does not compare.
 
 use std::{
     collections::BTreeMap,
@@ -23,7 +23,7 @@ use temporalio_sdk::{
 
 use super::header::{ActivityPolicy, HEADER};
 
-/// The key under which workflow code says something about the activities it starts within a scope.
+/// The key under which workflow code sets a policy for the activities that it starts within a scope.
 ///
 /// ```no_run
 /// use circuit_registry::temporal::{ActivityPolicy, PolicyKey};
@@ -47,11 +47,11 @@ impl WorkflowContextKey for PolicyKey {
     type Value = ActivityPolicy;
 }
 
-/// Stamps activities, remote and local, with an [`ActivityPolicy`] that the [`CircuitInterceptor`](super::CircuitInterceptor)
-/// of whichever worker runs them goes by. Said in the scope of [`PolicyKey`] first, then by activity type; and whatever
-/// is said, an activity with a schedule-to-close timeout is told of it, because it could not know.
+/// Stamps activities, remote and local, with an [`ActivityPolicy`]. The [`CircuitInterceptor`](super::CircuitInterceptor) of the worker
+/// that runs them follows it. The scope of [`PolicyKey`] comes first, then the table by activity type. The stamp also carries the activity's
+/// schedule-to-close timeout, which the activity could not see.
 ///
-/// Given to workers with `register_workflow_interceptors`, and to replayers too.
+/// Give it to workers with `register_workflow_interceptors`, and to replayers too.
 ///
 /// ```no_run
 /// use circuit_registry::temporal::{ActivityPolicy, CircuitWorkflowInterceptor};
@@ -64,30 +64,30 @@ impl WorkflowContextKey for PolicyKey {
 #[derive(Debug, Clone, Default)]
 pub struct CircuitWorkflowInterceptor {
     by_type: Arc<BTreeMap<String, ActivityPolicy>>,
-    said_twice: Arc<AtomicBool>,
+    logged: Arc<AtomicBool>,
 }
 
 impl CircuitWorkflowInterceptor {
-    /// Tells activities of their time, and nothing else.
+    /// Stamps the time limit of activities, and nothing else.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// What is said about every activity of this type.
+    /// The policy of every activity of this type.
     #[must_use]
     pub fn activity(mut self, activity_type: impl Into<String>, policy: ActivityPolicy) -> Self {
         Arc::make_mut(&mut self.by_type).insert(activity_type.into(), policy);
         self
     }
 
-    /// As workers and replayers take it.
+    /// The form that workers and replayers take.
     #[must_use]
     pub fn constructor(self) -> WorkflowInterceptorConstructor {
         WorkflowInterceptorConstructor::new(move |_view| self.clone())
     }
 
-    /// What to stamp on an activity; `None` if there is nothing to say.
+    /// The stamp for an activity; `None` for an empty policy.
     fn policy(
         &self,
         ctx: &WorkflowInterceptorContext,
@@ -106,9 +106,9 @@ impl CircuitWorkflowInterceptor {
         (policy != ActivityPolicy::new()).then_some(policy)
     }
 
-    /// The activity is stamped already: by this interceptor, given to the worker twice, or by the program itself.
-    fn already(&self, activity_type: &str) {
-        if !self.said_twice.swap(true, Ordering::Relaxed) {
+    /// The activity has a stamp already: this interceptor is registered twice, or the program set the header.
+    fn log_existing_header(&self, activity_type: &str) {
+        if !self.logged.swap(true, Ordering::Relaxed) {
             tracing::warn!(activity_type, "the activity has a `{HEADER}` header already, which stays");
         }
     }
@@ -117,7 +117,7 @@ impl CircuitWorkflowInterceptor {
 macro_rules! stamp {
     ($self:ident, $ctx:ident, $input:ident, $limit:expr) => {
         if $input.headers().contains_key(HEADER) {
-            $self.already($input.activity_type());
+            $self.log_existing_header($input.activity_type());
         } else if let Some(policy) = $self.policy(&$ctx, $input.activity_type(), $limit) {
             $input.headers_mut().insert(HEADER.to_owned(), policy.to_payload());
         }

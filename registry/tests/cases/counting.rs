@@ -205,3 +205,16 @@ async fn a_failure_with_retry_after_opens_at_least_that_long() {
         assert_eq!(case.retry_in(), Duration::from_secs(lasts));
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn come_back_at_once_is_not_taken_literally() {
+    for retry_after in [None, Some(Duration::ZERO)] {
+        let case = Case::three();
+        case.start().settle(Verdict::Throttled { retry_after });
+        assert_eq!((case.state(), case.retry_in()), (State::Open, Duration::from_secs(60)), "{retry_after:?}");
+        assert_eq!((0..1000).filter(|_| case.admits()).count(), 0);
+    }
+    let case = Case::three();
+    case.start().settle(Verdict::Throttled { retry_after: Some(Duration::from_secs(7)) });
+    assert_eq!(case.retry_in(), Duration::from_secs(7), "a real time is kept");
+}

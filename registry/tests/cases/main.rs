@@ -3,11 +3,13 @@
 //! The headings are the modules. Unless a case says otherwise a breaker opens on three failures in a row, for sixty
 //! seconds, and lets one probe through. Nothing here looks at random sequences (see `properties`) or at real services.
 
+mod callers_time;
 mod composition;
 mod config;
 mod control;
 mod counting;
 mod generations;
+mod memory;
 #[cfg(feature = "prometheus")]
 mod metrics;
 mod permits;

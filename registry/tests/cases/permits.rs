@@ -2,9 +2,9 @@
 
 use std::{io, time::Duration};
 
-use circuit_registry::{Settlement, State, Verdict};
+use circuit_registry::{Permit, Settlement, State, Verdict};
 
-use crate::{Case, at_once};
+use crate::{Case, at_once, config};
 
 /// Three failures in a row, a probe after a minute, given up after another two.
 const PATIENT: &str = "services: { s: { fail_max: 3, reset_timeout: 60s, half_open: { max_wait: 120s } } }";
@@ -83,7 +83,7 @@ async fn of_ten_callers_as_many_probe_as_there_are_permits() {
         case.at(60.0).await;
         let answers = at_once(10, || case.s.try_acquire());
         assert_eq!(answers.iter().filter(|a| a.is_ok()).count(), permits);
-        assert!(answers.iter().flatten().all(circuit_registry::Permit::is_probe));
+        assert!(answers.iter().flatten().all(Permit::is_probe));
         assert!(answers.iter().filter_map(|a| a.as_ref().err()).all(|r| r.reason.as_str() == "half_open_busy"));
     }
 }
@@ -129,4 +129,64 @@ async fn a_permit_dropped_by_a_panic_is_a_failure_too() {
     .await;
     assert!(panicked.is_err());
     assert_eq!((case.state(), case.s.view().in_flight), (State::Open, 0));
+}
+
+/// Half-open, with ten permits out.
+async fn ten_probes(half_open: &str) -> (Case, Vec<Permit>) {
+    let window = "window: { calls: 10, failure_rate: 100%, slow_call: 2s, slow_rate: 60% }";
+    let case = Case::of(&format!(
+        "services: {{ s: {{ fail_max: 3, reset_timeout: 60s, {window}, half_open: {half_open} }} }}"
+    ));
+    case.trip();
+    case.at(60.0).await;
+    let probes = std::iter::from_fn(|| case.s.try_acquire().ok()).take(10).collect();
+    (case, probes)
+}
+
+#[tokio::test(start_paused = true)]
+async fn slow_probes_are_judged_by_their_own_rate() {
+    for (slow, expected) in [(5, State::Closed), (6, State::Open)] {
+        let (case, mut probes) = ten_probes("{ permits: 10, failure_rate: 50% }").await;
+        assert_eq!(probes.len(), 10);
+        probes.drain(slow..).for_each(|probe| _ = probe.settle(Verdict::Success));
+        case.at(63.0).await;
+        probes.into_iter().for_each(|probe| _ = probe.settle(Verdict::Success));
+        assert_eq!(case.state(), expected, "{slow} slow probes");
+        if expected == State::Open {
+            assert_eq!(case.s.view().reason.as_deref(), Some("6 of 10 probes were slow"));
+        }
+    }
+    let (case, probes) = ten_probes("{ permits: 1 }").await;
+    case.at(63.0).await;
+    probes.into_iter().for_each(|probe| _ = probe.settle(Verdict::Success));
+    assert_eq!(case.state(), State::Open, "the only probe was slow");
+}
+
+#[tokio::test(start_paused = true)]
+async fn another_rule_for_probes_starts_afresh() {
+    let yaml = |permits| {
+        format!(
+            "services: {{ s: {{ fail_max: 3, reset_timeout: 60s, half_open: {{ permits: {permits}, failure_rate: 50% }} }} }}"
+        )
+    };
+    let case = Case::of(&yaml(10));
+    case.trip();
+    case.at(60.0).await;
+    (0..4).for_each(|_| case.succeed());
+    case.fail();
+    let old = case.start();
+    case.registry.apply(config(&yaml(1)));
+    assert_eq!(case.state(), State::HalfOpen);
+    assert_eq!(old.settle(Verdict::Failure), Settlement::Late);
+    case.succeed();
+    assert_eq!(case.state(), State::Closed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_half_open_view_says_why_it_opened() {
+    let case = Case::three();
+    case.trip();
+    case.at(60.0).await;
+    let _probe = case.start();
+    assert_eq!((case.state(), case.s.view().reason.as_deref()), (State::HalfOpen, Some("3 consecutive failures")));
 }

@@ -1,19 +1,14 @@
-//! The invariants of the contract through the public API: whole calls that end, hang, are dropped or panic on paused time, against the
-//! same naive model as the books; many threads on real ones; observers and clocks that misbehave; names that come and go.
+//! The invariants of the contract through the public API: many threads, observers and clocks that misbehave, names that come
+//! and go.
 //!
-//! What one breaker's books do with explicit time, clocks that step back included, is tested beside them.
+//! Random calls of one breaker run beside a naive model in the crate itself: `state/properties` with explicit time,
+//! `breaker/sequences` with whole calls on paused time.
 
-#[path = "../../src/state/properties/model.rs"]
-mod model;
 mod names;
 mod observers;
-mod sequences;
 mod threads;
 
-use circuit_registry::{
-    BreakersConfig, Settlement, State, Verdict,
-    policy::{Mode, Policy, Span},
-};
+use circuit_registry::{BreakersConfig, State, Verdict};
 
 fn config(yaml: &str) -> BreakersConfig {
     BreakersConfig::from_yaml(yaml).expect("valid configuration")

@@ -54,7 +54,7 @@ proptest! {
                 match draw(&mut seed) % 6 {
                     0..=1 => drop(call.settle(Verdict::Success)),
                     2..=3 => drop(call.settle(Verdict::Failure)),
-                    4 => drop(call.settle(Verdict::Throttled { retry_after: Some(Duration::ZERO) })),
+                    4 => drop(call.settle(Verdict::Throttled { retry_after: Some(Duration::from_nanos(1)) })),
                     _ => drop(call),
                 }
             }
@@ -127,7 +127,7 @@ async fn two_calls_run_at_the_same_time_whatever_the_policy() {
         let registry = CircuitRegistry::new(config(&format!("services: {{ s: {way} }}")));
         let breaker = registry.breaker("s");
         if way.contains("permits") {
-            breaker.try_acquire().unwrap().settle(Verdict::Throttled { retry_after: Some(Duration::ZERO) });
+            breaker.try_acquire().unwrap().settle(Verdict::Throttled { retry_after: Some(Duration::from_nanos(1)) });
         }
         // Each holds its thread until the other is there too: with a lock around the call, neither would get any further.
         let meet = std::sync::Arc::new(Barrier::new(2));

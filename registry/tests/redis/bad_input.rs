@@ -1,13 +1,14 @@
 //! Whatever is wrong with the store, calls do not notice; the log says what, and the metric counts it.
 
 use circuit_registry::{State, store::StoreErrorKind};
+use circuit_registry_testing::{log::Log, redis_server::Server};
 
-use crate::{Process, eventually, log::Log, server::Server};
+use crate::{Process, eventually};
 
 const YAML: &str = "fleet: share\nservices: { s: { fail_max: 2, reset_timeout: 60s } }";
 const OFF: &str = "services: { s: { fail_max: 2, reset_timeout: 60s } }";
 
-/// Nothing is acknowledged, every failure is counted, the log says `expected` once for each operation, and the breaker works.
+/// Nothing is acknowledged, every failure is counted, the log has `expected` once for each operation, and the breaker works.
 async fn works_without(address: &str, kind: StoreErrorKind, expected: &str) {
     for yaml in [YAML, OFF] {
         let (log, _guard) = Log::listen();

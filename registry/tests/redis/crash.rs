@@ -1,6 +1,7 @@
-//! Processes that are killed. A child is this test program once more, its environment says what to do; it talks on
+//! Processes that are killed. A child is this test program once more, and its environment names its job; it talks on
 //! its standard output, one line for everything that it knows to be stored.
 
+use circuit_registry_testing::redis_server::Server;
 use std::{
     env,
     io::{BufRead, BufReader, Lines},
@@ -13,7 +14,7 @@ use circuit_registry::State;
 use tempfile::TempDir;
 use tokio::time::{Instant, sleep};
 
-use crate::{Process, eventually, server::Server};
+use crate::{Process, eventually};
 
 const STORE: &str = "BREAKER_TEST_STORE";
 const ROLE: &str = "BREAKER_TEST_ROLE";
@@ -48,7 +49,7 @@ impl Killed {
         }
     }
 
-    /// Kills it, and reads what it had written before.
+    /// Kills it, and reads what it printed before.
     fn kill(&mut self) -> Vec<String> {
         self.child.kill().expect("it runs");
         self.child.wait().expect("it ends");
@@ -125,7 +126,7 @@ async fn assert_restored(path: &Path, known: u64, round: u64) {
 }
 
 #[tokio::test]
-async fn what_was_acknowledged_in_redis_is_there() {
+async fn acknowledged_records_are_in_redis() {
     let server = Server::start().await;
     let mut child = Killed::start("opener", &server.address());
     child.says("stored 3");
@@ -138,7 +139,7 @@ async fn what_was_acknowledged_in_redis_is_there() {
 
 // Of several threads, because reading what a child says blocks one.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_probe_that_dies_blocks_no_process_beyond_its_lease() {
+async fn after_a_process_dies_its_probe_blocks_only_for_the_lease() {
     let server = Server::start().await;
     let survivor = Process::start(&server.address(), FLEET).await;
     eventually("it shares", || survivor.errors("sync").1 == 0 && survivor.state() == State::Closed).await;

@@ -1,11 +1,12 @@
 //! Processes that share their breakers through one Redis.
 
+use circuit_registry_testing::{log::Log, redis_server::Server};
 use std::{sync::Arc, time::Duration};
 
 use circuit_registry::{Override, State, Verdict, policy::Mode};
 use tokio::{sync::Barrier, time::sleep};
 
-use crate::{Process, all, eventually, log::Log, server::Server};
+use crate::{Process, all, eventually};
 
 const YAML: &str = "fleet: share\nservices: { s: { fail_max: 4, reset_timeout: 60s } }";
 const QUICK: &str = "fleet: share\nservices: { s: { fail_max: 1, reset_timeout: 300ms } }";
@@ -32,7 +33,7 @@ async fn fleet<const N: usize>(server: &Server, yaml: &str) -> [Process; N] {
 }
 
 #[tokio::test]
-async fn failures_are_counted_together_and_all_open() {
+async fn failures_add_up_and_every_process_opens() {
     let server = Server::start().await;
     let fleet = fleet::<4>(&server, YAML).await;
     for process in &fleet {
@@ -45,7 +46,7 @@ async fn failures_are_counted_together_and_all_open() {
 }
 
 #[tokio::test]
-async fn of_many_who_ask_at_once_exactly_one_probes() {
+async fn of_many_concurrent_callers_exactly_one_probes() {
     let server = Server::start().await;
     let fleet = Arc::new(fleet::<8>(&server, QUICK).await);
     for round in 0..5 {
@@ -89,18 +90,18 @@ async fn a_failed_probe_opens_everyone_once() {
 }
 
 #[tokio::test]
-async fn what_was_not_heard_is_read() {
+async fn a_missed_message_is_read_at_the_next_sync() {
     let server = Server::start().await;
     let fleet = fleet::<2>(&server, YAML).await;
     let mut redis = server.look().await;
-    // A channel that breaks loses what was on its way.
+    // A broken channel loses its messages.
     let _: () = redis::cmd("CLIENT").arg("KILL").arg("TYPE").arg("pubsub").query_async(&mut redis).await.unwrap();
     fleet[0].fail(4).await;
     all(&fleet.each_ref(), State::Open).await;
 }
 
 #[tokio::test]
-async fn an_acknowledged_override_is_in_redis_and_holds_everywhere() {
+async fn an_acknowledged_override_is_stored_and_in_force_everywhere() {
     let server = Server::start().await;
     let fleet = fleet::<3>(&server, YAML).await;
     fleet[0].breaker().force_open(Override::new("alice", "announced maintenance"));
@@ -117,7 +118,7 @@ async fn an_acknowledged_override_is_in_redis_and_holds_everywhere() {
 }
 
 #[tokio::test]
-async fn two_operators_at_once_are_both_obeyed() {
+async fn overrides_of_two_operators_at_once_both_count() {
     let server = Server::start().await;
     let fleet = fleet::<2>(&server, YAML).await;
     let (alice, bob) = (fleet[0].breaker(), fleet[1].breaker());
@@ -159,7 +160,7 @@ async fn fleet_of_four(server: &Server, yaml: &str) -> [Process; 4] {
 }
 
 #[tokio::test]
-async fn a_rate_limit_of_the_fleet_counts_everyones_calls() {
+async fn a_rate_limit_of_the_fleet_counts_all_processes() {
     let server = Server::start().await;
     let yaml = "services: { s: { rate_limit: { limit: 5, per: 60s, scope: fleet } } }";
     let fleet = fleet_of_four(&server, yaml).await;
@@ -195,7 +196,7 @@ async fn without_redis_each_process_has_its_part_of_a_rate_limit() {
 }
 
 #[tokio::test]
-async fn calls_that_need_no_lease_or_token_never_ask_redis() {
+async fn a_call_that_its_own_breaker_decides_does_not_ask_redis() {
     let server = Server::start().await;
     let fleet = fleet::<1>(&server, YAML).await;
     let mut redis = server.look().await;

@@ -7,12 +7,8 @@
 mod bad_input;
 mod crash;
 mod fleet;
-#[path = "../support/log.rs"]
-mod log;
 mod outage;
-mod proxy;
 mod restore;
-mod server;
 mod tls;
 
 use std::{io, time::Duration};
@@ -31,7 +27,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 pub(crate) struct Process {
     pub(crate) registry: CircuitRegistry,
     stop: Option<oneshot::Sender<()>>,
-    keeper: JoinHandle<()>,
+    sync_task: JoinHandle<()>,
 }
 
 impl Process {
@@ -44,14 +40,14 @@ impl Process {
         let store = store::open(store).expect("a valid setting");
         let registry = builder.config(config).store(store).build();
         let (stop, stopped) = oneshot::channel::<()>();
-        let keeper = tokio::spawn(registry.restore().await.run(async { drop(stopped.await) }));
-        Self { registry, stop: Some(stop), keeper }
+        let sync_task = tokio::spawn(registry.restore().await.run(async { drop(stopped.await) }));
+        Self { registry, stop: Some(stop), sync_task }
     }
 
     /// Ends it in order.
     pub(crate) async fn end(mut self) {
         drop(self.stop.take());
-        (&mut self.keeper).await.expect("the keeper ends in order");
+        (&mut self.sync_task).await.expect("the sync task ends in order");
     }
 
     pub(crate) fn breaker(&self) -> Breaker {
@@ -94,7 +90,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        self.keeper.abort();
+        self.sync_task.abort();
     }
 }
 

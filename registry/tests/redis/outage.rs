@@ -1,15 +1,15 @@
 //! Redis frozen, killed, slow, partitioned, and back: calls do not notice, and no breaker flaps when it returns.
 
+use circuit_registry_testing::{
+    proxy::{Network, Proxy},
+    redis_server::Server,
+};
 use std::time::Duration;
 
 use circuit_registry::{Override, State, policy::Mode};
 use tokio::time::Instant;
 
-use crate::{
-    Process, all, eventually,
-    proxy::{Network, Proxy},
-    server::Server,
-};
+use crate::{Process, all, eventually};
 
 const YAML: &str =
     "fleet: share\nservices: { s: { fail_max: 2, reset_timeout: 500ms }, t: { fail_max: 2, reset_timeout: 60s } }";
@@ -46,7 +46,7 @@ async fn a_frozen_redis() {
 }
 
 #[tokio::test]
-async fn a_killed_redis_that_returns_empty_is_told_what_is_known() {
+async fn a_redis_that_returns_empty_gets_every_record_again() {
     let mut server = Server::start().await;
     let (one, two) = (Process::start(&server.address(), YAML).await, Process::start(&server.address(), YAML).await);
     let t = |process: &Process| process.registry.breaker("t");
@@ -121,7 +121,7 @@ async fn a_process_behind_a_partition_rejoins_without_a_flap() {
     synced(&far).await;
     synced(&near).await;
     assert_eq!((near.state(), far.state()), (State::Closed, State::Closed));
-    assert_eq!(counts(), before, "no process saw anything new");
+    assert_eq!(counts(), before, "no process has a new transition");
     near.fail(2).await;
     all(&[&near, &far], State::Open).await;
 }

@@ -1,5 +1,6 @@
 //! What a process remembers of the one before it.
 
+use circuit_registry_testing::{log::Log, redis_server::Server};
 use std::{
     collections::BTreeMap,
     time::{Duration, SystemTime},
@@ -8,7 +9,7 @@ use std::{
 use circuit_registry::{CircuitRegistry, Override, State, WallClock, policy::Mode};
 use redis::AsyncCommands;
 
-use crate::{Process, eventually, log::Log, server::Server};
+use crate::{Process, eventually};
 
 const YAML: &str = "defaults: { fail_max: 3, reset_timeout: 60s }\nservices: { s: {}, t: {} }";
 const SHARED: &str = "fleet: share\ndefaults: { fail_max: 3, reset_timeout: 60s }\nservices: { s: {}, t: {} }";
@@ -119,7 +120,7 @@ async fn another_machines_clock_does_not_matter() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_used_costs_its_own_breaker_only() {
+async fn a_bad_record_affects_only_its_own_breaker() {
     let server = Server::start().await;
     let store = server.address();
     let mut redis = server.look().await;
@@ -189,9 +190,9 @@ async fn another_policy_starts_closed() {
     }
 }
 
-/// Breakers are shared again without a clean-up.
+/// No manual clean-up is needed before breakers are shared again.
 #[tokio::test]
-async fn what_stands_in_the_way_of_the_fleet_is_replaced() {
+async fn foreign_values_in_the_fleets_keys_are_replaced() {
     let server = Server::start().await;
     let yaml = "fleet: { share: { lease: 300ms } }
 services: { s: { fail_max: 1, reset_timeout: 50ms, rate_limit: { limit: 1000000, per: 1h, scope: fleet } } }";
@@ -230,9 +231,9 @@ services: { s: { fail_max: 1, reset_timeout: 50ms, rate_limit: { limit: 1000000,
     assert_eq!(process.errors("load").1, 0, "no question has failed");
 }
 
-/// A clock that was set back, or a number that was edited, delays no call for longer than the limit does.
+/// After a clock was set back, or with a foreign number, no call waits longer than the limit demands.
 #[tokio::test]
-async fn a_token_that_is_due_in_a_far_future_is_due_soon() {
+async fn a_token_due_in_the_far_future_is_due_soon() {
     let server = Server::start().await;
     let yaml = "services: { s: { rate_limit: { per: 100ms, scope: fleet } } }";
     let (log, _guard) = Log::listen();
@@ -240,12 +241,12 @@ async fn a_token_that_is_due_in_a_far_future_is_due_soon() {
     eventually("it has joined", || !log.lines(&["INFO", "sharing breakers"]).is_empty()).await;
     let mut redis = server.look().await;
     let _: () = redis.set("circuit-registry:rate:s", "9000000000000000").await.unwrap();
-    let rejection = process.ok().await.expect_err("none now");
-    assert!(rejection.retry_in.is_some_and(|time| time <= Duration::from_millis(200)), "{rejection:?}");
+    let refused = process.ok().await.expect_err("none now");
+    assert!(refused.retry_in.is_some_and(|time| time <= Duration::from_millis(200)), "{refused:?}");
 }
 
 #[tokio::test]
-async fn an_index_that_is_none_hides_no_configured_service() {
+async fn a_foreign_index_hides_no_configured_service() {
     let server = Server::start().await;
     let first = Process::start(&server.address(), SHARED).await;
     open(&first, "s").await;

@@ -1,15 +1,13 @@
 //! `rediss://`, with a certificate that only this test trusts: the client is a child process, whose environment names it.
 
+use circuit_registry_testing::redis_server::{Server, free_port};
 use std::{env, fs, process::Command};
 
 use circuit_registry::State;
 use rcgen::{CertifiedKey, generate_simple_self_signed};
 use tempfile::TempDir;
 
-use crate::{
-    Process,
-    server::{Server, free_port},
-};
+use crate::Process;
 
 const STORE: &str = "BREAKER_TEST_TLS_STORE";
 const YAML: &str = "fleet: share\nservices: { s: { fail_max: 1, reset_timeout: 60s } }";

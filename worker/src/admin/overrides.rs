@@ -1,28 +1,26 @@
-//! `POST /breakers/NAME` overrides a breaker, or lets it decide again.
-//!
-//! Only requests from this machine's loopback interface are accepted, even if the server listens elsewhere too. A web page in
-//! an operator's browser cannot send one: its request has the page's own name in `Host`, or no JSON.
+//! `POST /breakers/NAME` overrides a breaker, or lets it decide again. [`access`](super::access) has checked the token.
 //!
 //! | answer | means |
 //! |---|---|
-//! | 200 | the override is in force and stored |
-//! | 503 | the override is in force in this worker, but **not** stored: it is lost at a restart and unknown to the fleet |
+//! | 200 | the override is in force; `stored` and `in_force` say whether a restart ends it, and where it holds |
+//! | 503 | the override is in force in this worker, but its store does not take it: it is lost at a restart and unknown to the fleet |
 //! | 400, 415, 422 | the request is malformed |
-//! | 403 | the request comes from elsewhere |
-//! | 404 | there is no such breaker |
+//! | 404 | there is no such breaker; the answer names the nearest ones |
 
-use std::{net::SocketAddr, time::Duration};
+use std::time::Duration;
 
 use axum::{
     Json, Router,
-    extract::{ConnectInfo, Path, State},
-    http::{HeaderMap, StatusCode, header},
+    extract::{Path, State},
+    http::StatusCode,
     response::{IntoResponse, Response},
     routing::post,
 };
 use circuit_registry::{Breaker, BreakerView, CircuitRegistry, Override, policy::FleetPolicy};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+
+use crate::words::nearest;
 
 /// Longest name or reason in bytes. People read them, and every worker keeps them.
 const MAX_TEXT: usize = 500;
@@ -58,11 +56,47 @@ pub struct OverrideDetails {
     pub for_ms: Option<u64>,
 }
 
-/// The answer to an override that is stored.
+/// Where an override holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum InForce {
+    /// In this process only, until it ends: it has no store.
+    Process,
+    /// In this worker, also after a restart.
+    Worker,
+    /// In every worker that shares the breaker.
+    Fleet,
+}
+
+impl InForce {
+    fn of(registry: &CircuitRegistry, breaker: &Breaker) -> Self {
+        let shares = matches!(breaker.policy().fleet, FleetPolicy::Share(_));
+        match registry.store_errors() {
+            None | Some(("memory", _)) => Self::Process,
+            Some(("redis", _)) if shares => Self::Fleet,
+            Some(_) => Self::Worker,
+        }
+    }
+
+    /// The same in words.
+    #[must_use]
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Process => "in force in this process only: it has no store, so the override ends with it",
+            Self::Worker => "stored, and in force in this worker",
+            Self::Fleet => "stored, and in force in the whole fleet",
+        }
+    }
+}
+
+/// The answer to an override that is in force.
 #[derive(Debug, Clone, Serialize)]
-struct Stored {
-    /// True if the override is in force in every worker that shares the breaker.
-    fleet: bool,
+struct Answer {
+    /// False if the override ends with this process.
+    stored: bool,
+    in_force: InForce,
+    /// `in_force` in words.
+    note: &'static str,
     /// The breaker after the override.
     breaker: BreakerView,
 }
@@ -74,44 +108,41 @@ pub(crate) fn router(registry: CircuitRegistry) -> Router {
 
 async fn override_breaker(
     State(registry): State<CircuitRegistry>,
-    ConnectInfo(peer): ConnectInfo<SocketAddr>,
-    headers: HeaderMap,
     Path(name): Path<String>,
     Json(order): Json<OverrideRequest>,
 ) -> Response {
-    if !(peer.ip().to_canonical().is_loopback() && names_an_address(&headers)) {
-        return refused(StatusCode::FORBIDDEN, "breakers can be overridden from the worker's own machine only");
-    }
-    let Some(breaker) = known(&registry, &name) else {
-        let message = format!("there is no breaker '{name}'; `osint breakers` lists them");
-        return refused(StatusCode::NOT_FOUND, &message);
-    };
+    let Some(breaker) = known(&registry, &name) else { return unknown(&registry, &name) };
     if let Err(message) = apply(&breaker, order) {
         return refused(StatusCode::BAD_REQUEST, &message);
     }
-    match breaker.stored().await {
-        Ok(()) => {
-            let shares = matches!(breaker.policy().fleet, FleetPolicy::Share(_));
-            let fleet = shares && registry.store_errors().is_some_and(|(kind, _)| kind == "redis");
-            Json(Stored { fleet, breaker: breaker.view() }).into_response()
-        }
-        Err(error) => refused(StatusCode::SERVICE_UNAVAILABLE, &error.to_string()),
+    let in_force = InForce::of(&registry, &breaker);
+    if in_force != InForce::Process
+        && let Err(error) = breaker.stored().await
+    {
+        return refused(StatusCode::SERVICE_UNAVAILABLE, &error.to_string());
     }
+    let (stored, note) = (in_force != InForce::Process, in_force.words());
+    Json(Answer { stored, in_force, note, breaker: breaker.view() }).into_response()
+}
+
+/// The answer for a name without a breaker.
+pub(super) fn unknown(registry: &CircuitRegistry, name: &str) -> Response {
+    let views = registry.views();
+    let near = nearest(name, views.iter().map(|view| view.service.as_str()));
+    let hint = if near.is_empty() {
+        "`osint breakers` lists them".to_owned()
+    } else {
+        format!("did you mean {}?", near.join(" or "))
+    };
+    refused(StatusCode::NOT_FOUND, &format!("there is no breaker '{name}'; {hint}"))
 }
 
 fn refused(status: StatusCode, message: &str) -> Response {
     (status, Json(json!({ "error": message }))).into_response()
 }
 
-/// A web page from elsewhere can send a browser here under the page's own host name, but not under an IP address.
-fn names_an_address(headers: &HeaderMap) -> bool {
-    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
-    let name = host.rsplit_once(':').filter(|(_, port)| port.parse::<u16>().is_ok()).map_or(host, |(name, _)| name);
-    name == "localhost" || name.trim_matches(['[', ']']).parse::<std::net::IpAddr>().is_ok()
-}
-
 /// A breaker that exists or that inherits from a configured one. A misspelt name must not create a breaker.
-fn known(registry: &CircuitRegistry, name: &str) -> Option<Breaker> {
+pub(super) fn known(registry: &CircuitRegistry, name: &str) -> Option<Breaker> {
     let family = name.split_once(':').map(|(family, _)| family);
     let configured = registry.config().service_names().any(|known| known == name || Some(known) == family);
     let there = || registry.views().iter().any(|view| view.service.as_str() == name);
@@ -154,38 +185,33 @@ fn line(what: &str, text: String) -> Result<String, String> {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use circuit_registry::{
-        BreakersConfig,
-        policy::Mode,
-        store::{MemoryStore, Store},
-    };
-    use tokio::net::TcpListener;
+    use std::{fs, path::Path as FilePath};
+
+    use circuit_registry::{BreakersConfig, policy::Mode, store::FileStore};
 
     use super::*;
+    use crate::admin::{Journal, tests::Server};
 
-    /// A registry with the routes of this module. It ends with the test.
-    pub(crate) async fn worker(store: Option<MemoryStore>) -> (CircuitRegistry, SocketAddr) {
+    /// A server with breakers, and a store in the file if one is named. It ends with the test.
+    pub(crate) async fn worker(store: Option<&FilePath>) -> Server {
         let config = BreakersConfig::from_yaml("services: { vies: {}, tavily: {} }").expect("valid configuration");
-        let builder = CircuitRegistry::builder().config(config);
+        let journal = Journal::default();
+        let builder = CircuitRegistry::builder().config(config).observer(journal.clone());
         let registry = match store {
             None => builder.build(),
-            Some(store) => {
-                assert_eq!(store.kind(), "memory");
-                let registry = builder.store(store).build();
+            Some(file) => {
+                let registry = builder.store(FileStore::new(file)).build();
                 tokio::spawn(registry.restore().await.run(std::future::pending()));
                 registry
             }
         };
-        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
-        let address = listener.local_addr().expect("bound");
-        let service = router(registry.clone()).into_make_service_with_connect_info::<SocketAddr>();
-        tokio::spawn(async move { axum::serve(listener, service).await });
-        (registry, address)
+        Server::start(registry, journal).await
     }
 
-    async fn post(address: SocketAddr, name: &str, host: &str, body: &str) -> (u16, String) {
+    async fn post(server: &Server, name: &str, host: &str, body: &str) -> (u16, String) {
         let http = reqwest::Client::builder().no_proxy().build().expect("a client");
-        let request = http.post(format!("http://{address}/breakers/{name}")).header("content-type", "application/json");
+        let url = format!("http://{}/breakers/{name}", server.address);
+        let request = http.post(url).header("content-type", "application/json").bearer_auth(server.token());
         let answer = request.header("host", host).body(body.to_owned()).send().await.expect("an answer");
         (answer.status().as_u16(), answer.text().await.expect("text"))
     }
@@ -194,43 +220,57 @@ pub(crate) mod tests {
 
     #[tokio::test]
     async fn refused_requests_change_nothing() {
-        let (registry, address) = worker(Some(MemoryStore::new())).await;
-        let here = address.to_string();
-        for (name, host, body, status, text) in [
-            ("tavily", "rebound.example", OPEN, 403, "own machine"),
-            ("tavily", "rebound.example:9464", OPEN, 403, "own machine"),
-            ("tavilly", &here, OPEN, 404, "no breaker 'tavilly'"),
-            ("tavily", &here, "{", 400, ""),
-            ("tavily", &here, r#"{ "order": "ajar", "who": "a", "why": "b" }"#, 422, "ajar"),
-            ("tavily", &here, r#"{ "order": "open", "who": "a" }"#, 422, "why"),
-            ("tavily", &here, r#"{ "order": "open", "who": "a", "why": " " }"#, 400, "why"),
-            ("tavily", &here, r#"{ "order": "open", "who": "a\nb", "why": "b" }"#, 400, "one line"),
-            ("tavily", &here, r#"{ "order": "open", "who": "a", "why": "b", "for_ms": 0 }"#, 400, "how long"),
-            ("tavily", &here, r#"{ "order": "auto", "who": "bob" }"#, 400, "'bob' does not override"),
+        let server = worker(None).await;
+        let here = server.address.to_string();
+        let long = format!(r#"{{ "order": "open", "who": "a", "why": "{}" }}"#, "b".repeat(100_000));
+        for (name, body, status, text) in [
+            ("tavilly", OPEN, 404, "did you mean tavily?"),
+            ("tavily", "{", 400, ""),
+            ("tavily", r#"{ "order": "ajar", "who": "a", "why": "b" }"#, 422, "ajar"),
+            ("tavily", r#"{ "order": "open", "who": "a" }"#, 422, "why"),
+            ("tavily", r#"{ "order": "open", "who": "a", "why": " " }"#, 400, "why"),
+            ("tavily", r#"{ "order": "open", "who": "a\nb", "why": "b" }"#, 400, "one line"),
+            ("tavily", r#"{ "order": "open", "who": "a", "why": "b", "for_ms": 0 }"#, 400, "how long"),
+            ("tavily", r#"{ "order": "auto", "who": "bob" }"#, 400, "'bob' does not override"),
+            ("tavily", &long, 413, ""),
         ] {
-            let (code, answer) = post(address, name, host, body).await;
-            assert!(code == status && answer.contains(text), "{name} at {host}, {body}: {code} {answer}");
+            let (code, answer) = post(&server, name, &here, body).await;
+            assert!(code == status && answer.contains(text), "{name}, {body:.80}: {code} {answer}");
         }
-        let views = registry.views();
+        let http = reqwest::Client::builder().no_proxy().build().expect("a client");
+        let url = format!("http://{here}/breakers/tavily");
+        let bare = http.post(&url).header("content-type", "application/json").body(OPEN);
+        assert_eq!(bare.send().await.expect("an answer").status(), 401, "writes need the token");
+        let foreign = http.post(&url).bearer_auth(server.token()).header("origin", "http://evil.example").body(OPEN);
+        assert_eq!(foreign.send().await.expect("an answer").status(), 403, "no page of another site");
+        let views = server.registry.views();
         assert_eq!(views.len(), 2, "no breaker was made: {views:?}");
         assert!(views.iter().all(|view| view.mode == Mode::Enforce), "{views:?}");
     }
 
     #[tokio::test]
-    async fn an_override_is_acknowledged_when_it_is_stored() {
-        let store = MemoryStore::new();
-        let (registry, address) = worker(Some(store.clone())).await;
-        for (host, name) in
-            [(address.to_string(), "tavily"), ("localhost".to_owned(), "vies:DE"), ("[::1]:1".to_owned(), "vies")]
-        {
-            let (code, answer) = post(address, name, &host, OPEN).await;
-            assert_eq!(code, 200, "{answer}");
-            assert_eq!(registry.breaker(name).view().mode, Mode::ForceOpen);
-            assert!(store.text(name).is_some_and(|text| text.contains("maintenance")));
+    async fn an_override_says_where_it_is_in_force() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("breakers.state");
+        let server = worker(Some(&file)).await;
+        for (host, name) in [
+            (server.address.to_string(), "tavily"),
+            ("localhost".to_owned(), "vies:DE"),
+            ("[::1]:1".to_owned(), "vies"),
+        ] {
+            let (code, answer) = post(&server, name, &host, OPEN).await;
+            assert!(code == 200 && answer.contains(r#""stored":true,"in_force":"worker""#), "{code} {answer}");
+            assert_eq!(server.registry.breaker(name).view().mode, Mode::ForceOpen);
+            let stored = fs::read_to_string(&file).expect("stored");
+            assert!(stored.lines().any(|line| line.contains(name) && line.contains("maintenance")), "{stored}");
         }
-        store.set_away(true);
-        let (code, answer) = post(address, "tavily", "localhost", r#"{ "order": "auto" }"#).await;
-        assert!(code == 503 && answer.contains("away"), "{code} {answer}");
-        assert_eq!(registry.breaker("tavily").view().mode, Mode::Enforce, "in force here anyway");
+        drop(folder);
+        let (code, answer) = post(&server, "tavily", "localhost", r#"{ "order": "auto" }"#).await;
+        assert_eq!(code, 503, "{answer}");
+        assert_eq!(server.registry.breaker("tavily").view().mode, Mode::Enforce, "in force here anyway");
+
+        let server = worker(None).await;
+        let (code, answer) = post(&server, "tavily", "localhost", OPEN).await;
+        assert!(code == 200 && answer.contains(r#""stored":false,"in_force":"process""#), "{code} {answer}");
     }
 }

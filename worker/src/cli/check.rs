@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, io::stdout, path::PathBuf};
 
 use circuit_registry::{
     BreakersConfig,
-    policy::{LimitScope, Mode, Policy, Span},
+    policy::{LimitScope, Mode, Policy},
 };
 use clap::Args;
 use osint_activities::catalog::sources;
@@ -12,6 +12,7 @@ use osint_activities::catalog::sources;
 use crate::{
     error::CliError,
     report::{Paint, Table},
+    words,
 };
 
 /// Arguments of `osint check`.
@@ -60,23 +61,8 @@ fn trips(policy: &Policy) -> String {
     if let Some(failures) = policy.trip.fail_max {
         ways.push(format!("{failures} failures in a row"));
     }
-    if let Some(window) = &policy.trip.window {
-        let span = match window.span {
-            Span::Calls(calls) => format!("{calls} calls"),
-            Span::Time(time) => format!("{time:?}"),
-        };
-        if let Some(rate) = window.failure_rate {
-            ways.push(format!("{} failed of {span}", percent(rate.ppm())));
-        }
-        if let Some(slow) = window.slow {
-            ways.push(format!("{} of {span} slower than {:?}", percent(slow.rate.ppm()), slow.call));
-        }
-    }
+    ways.extend(policy.trip.window.iter().flat_map(words::window));
     ways.join(" or ")
-}
-
-fn percent(ppm: u32) -> String {
-    format!("{} %", f64::from(ppm) / 10_000.0)
 }
 
 fn open_time(policy: &Policy) -> String {

@@ -5,13 +5,16 @@ use std::net::SocketAddr;
 use circuit_registry::CircuitRegistry;
 use clap::Args;
 
-use super::{Thresholds, say};
+use super::{Thresholds, admin_token, say};
 use crate::{
     dev::{DevStack, FaultArg, server::DevServerOptions},
     error::CliError,
-    run::{Settings, run_until, shutdown_signal},
+    run::{Breakers, Settings, run_until, shutdown_signal},
     temporal::codec::Codec,
 };
+
+/// The default store, beside that of `osint worker`.
+const STORE: &str = "file:osint-dev.state";
 
 /// Arguments of `osint dev`.
 #[derive(Debug, Args)]
@@ -31,34 +34,44 @@ pub(super) struct Dev {
     /// Port of Temporal's web UI
     #[arg(long, default_value_t = 8233)]
     ui_port: u16,
-    /// Where to serve /metrics, /live, /ready and /breakers
+    /// Where to serve the dashboard, /metrics, /live, /ready and /breakers
     #[arg(long, value_name = "ADDRESS:PORT", default_value = super::worker::ADMIN, env = "OSINT_ADMIN")]
     admin: SocketAddr,
+    /// Store of the breakers' state, as for `osint worker`; `memory` stores nothing
+    #[arg(long, value_name = "STORE", default_value = STORE, env = "OSINT_STORE", hide_env_values = true)]
+    store: String,
 }
 
 impl Dev {
     /// Runs the whole stack until a signal ends it.
     pub(super) async fn run(self, thresholds: Thresholds) -> Result<(), CliError> {
+        let token = admin_token()?;
+        let breakers = Breakers::open(thresholds.config, &self.store)?;
         let (port, ui_port, converter) = (Some(self.port), Some(self.ui_port), Codec::from_env()?.converter());
         let options = DevServerOptions { port, ui_port, converter, ..DevServerOptions::default() };
         let stack = tokio::select! {
             stack = DevStack::start(options, &self.faults) => stack?,
             signal = shutdown_signal() => return signal.and(Err(CliError::interrupted())),
         };
-        let done = self.serve(&stack, thresholds).await;
+        let settings = Settings {
+            admin: Some(self.admin),
+            token,
+            journal: breakers.journal,
+            thresholds: thresholds.file,
+            ..Settings::default()
+        };
+        let done = self.serve(&stack, breakers.registry, settings).await;
         stack.stop().await;
         done
     }
 
-    async fn serve(&self, stack: &DevStack, thresholds: Thresholds) -> Result<(), CliError> {
-        let registry = CircuitRegistry::new(thresholds.config);
+    async fn serve(&self, stack: &DevStack, registry: CircuitRegistry, settings: Settings) -> Result<(), CliError> {
         let activities = stack.activities(&registry)?;
-        let settings = Settings { admin: Some(self.admin), thresholds: thresholds.file, ..Settings::default() };
         run_until(stack.server.client().await?, registry, activities, settings, async move |admin| {
             say(format_args!("Temporal    {}   http://127.0.0.1:{}", stack.server.address(), self.ui_port));
             say(format_args!("simulator   http://{}/_control", stack.simulator.addr()));
             if let Some(admin) = admin {
-                say(format_args!("worker      http://{admin}   /breakers /metrics /live /ready"));
+                say(format_args!("dashboard   http://{admin}   and /breakers /metrics /live /ready"));
             }
             for FaultArg { source, fault } in &self.faults {
                 say(format_args!("fault       {source}: {fault}"));

@@ -1,5 +1,6 @@
 //! The command `osint`. Each subcommand has a file with its arguments and the function that runs it.
 
+mod admin_client;
 mod breakers;
 mod check;
 mod demo;
@@ -23,6 +24,7 @@ use circuit_registry::BreakersConfig;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::{
+    admin::Token,
     error::CliError,
     report::neutral::escaped_json,
     telemetry::{LogFormat, init_log},
@@ -168,6 +170,22 @@ fn read(file: &Path) -> Result<Thresholds, CliError> {
     let config = BreakersConfig::load(file)
         .map_err(|error| CliError::user(error).hint("correct the file, and try it with `osint check FILE`"))?;
     Ok(Thresholds { config, file: Some(file.to_owned()) })
+}
+
+/// The token of the admin server, from `OSINT_ADMIN_TOKEN` or the file that `OSINT_ADMIN_TOKEN_FILE` names.
+fn admin_token() -> Result<Option<Token>, CliError> {
+    const VARIABLE: &str = "OSINT_ADMIN_TOKEN";
+    const FILE: &str = "OSINT_ADMIN_TOKEN_FILE";
+    let set = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let (text, name) = match (set(VARIABLE), set(FILE)) {
+        (Some(text), _) => (text, VARIABLE),
+        (None, Some(file)) => {
+            let read = std::fs::read_to_string(&file);
+            (read.map_err(|error| CliError::user(format!("{FILE}: {file} cannot be read: {error}")))?, FILE)
+        }
+        (None, None) => return Ok(None),
+    };
+    text.parse().map(Some).map_err(|error| CliError::user(format!("{name}: {error}")))
 }
 
 /// Prints a document for programs.

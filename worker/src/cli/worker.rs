@@ -7,13 +7,13 @@ use clap::Args;
 use osint_activities::guard::Names;
 
 use super::{
-    Thresholds,
+    Thresholds, admin_token,
     effective::{Given, effective},
     say,
 };
 use crate::{
     error::CliError,
-    run::{Settings, TASK_QUEUE, Tuning, run_until, shutdown_signal, source_activities},
+    run::{Breakers, Settings, TASK_QUEUE, Tuning, run_until, shutdown_signal, source_activities},
     temporal::connect::{Target, connect},
 };
 
@@ -21,7 +21,7 @@ use crate::{
 pub(super) const ADMIN: &str = "127.0.0.1:9464";
 
 /// The default store of the breakers.
-const STORE: &str = "file:breakers.state";
+pub(super) const STORE: &str = "file:breakers.state";
 
 /// Arguments of `osint worker`.
 #[derive(Debug, Args)]
@@ -36,10 +36,11 @@ pub(super) struct WorkerCommand {
     /// Queue to take tasks from
     #[arg(long, value_name = "NAME", default_value = TASK_QUEUE, env = "OSINT_TASK_QUEUE")]
     task_queue: String,
-    /// Where to serve /metrics, /live, /ready and /breakers
+    /// Where to serve the dashboard, /metrics, /live, /ready and /breakers. Other machines need the token of
+    /// OSINT_ADMIN_TOKEN (or OSINT_ADMIN_TOKEN_FILE) for all but /live and /ready
     #[arg(long, value_name = "ADDRESS:PORT", default_value = ADMIN, env = "OSINT_ADMIN")]
     admin: SocketAddr,
-    /// Store of the breakers' state: `memory` (lost at the end), `file:PATH` (one worker), or a Redis for several workers,
+    /// Store of the breakers' state: `memory` (nothing is stored), `file:PATH` (one worker), or a Redis for several workers,
     /// `redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE][?prefix=NAME]`, `rediss://…` with TLS
     #[arg(long, value_name = "STORE", default_value = STORE, env = "OSINT_STORE", hide_env_values = true)]
     store: String,
@@ -65,18 +66,23 @@ impl WorkerCommand {
     /// Runs a worker until a signal ends it.
     pub(super) async fn run(self, thresholds: Thresholds) -> Result<(), CliError> {
         self.tuning.check()?;
-        let store =
-            store::open(&self.store).map_err(|error| CliError::user(format!("--store (OSINT_STORE): {error}")))?;
-        let registry = CircuitRegistry::builder().config(thresholds.config).store(store).build();
-        let _ = CircuitRegistry::set_global(registry.clone());
-        let activities = source_activities(&registry, |name| std::env::var(name).ok(), Names::of_system())?;
+        let token = admin_token()?;
         if self.print_config {
+            // Nothing is opened or written for this page.
+            store::open(&self.store).map_err(|error| CliError::user(format!("--store (OSINT_STORE): {error}")))?;
+            let registry = CircuitRegistry::new(thresholds.config);
+            source_activities(&registry, |name| std::env::var(name).ok(), Names::of_system())?;
             return effective(&self.given, &self.target, thresholds.file.as_deref())?.print(self.json);
         }
+        let Breakers { registry, journal } = Breakers::open(thresholds.config, &self.store)?;
+        let _ = CircuitRegistry::set_global(registry.clone());
+        let activities = source_activities(&registry, |name| std::env::var(name).ok(), Names::of_system())?;
         let client = connect(&self.target).await?;
         let settings = Settings {
             task_queue: self.task_queue.clone(),
             admin: Some(self.admin),
+            token,
+            journal,
             thresholds: thresholds.file,
             grace: Duration::from_secs(self.grace),
             tuning: self.tuning,

@@ -1,7 +1,9 @@
 //! A worker process: everything it consists of starts here and stops here.
 
 mod activities;
+mod breakers;
 mod options;
+mod server;
 mod shutdown;
 mod store;
 mod tuning;
@@ -18,13 +20,14 @@ use tokio::{
 };
 
 pub use activities::source_activities;
+pub use breakers::Breakers;
 pub use options::workflow_interceptor;
 pub use shutdown::shutdown_signal;
 pub use tuning::{Rate, Tuning, Versioning};
 
 use self::store::StoreTask;
 use crate::{
-    admin::{Admin, AdminState, Liveness},
+    admin::{Admin, AdminState, Journal, Liveness, Token},
     error::CliError,
     telemetry::Metrics,
 };
@@ -42,6 +45,10 @@ pub struct Settings {
     pub task_queue: String,
     /// Where the admin server listens; `None` starts none.
     pub admin: Option<SocketAddr>,
+    /// The secret that the admin server accepts from everywhere; `None` accepts commands of this user on this machine only.
+    pub token: Option<Token>,
+    /// What happened to the breakers: the observer of the registry.
+    pub journal: Journal,
     /// The file with the thresholds, if they came from one. The worker applies its changes while it runs.
     pub thresholds: Option<PathBuf>,
     /// How long running activities may go on after the shutdown signal.
@@ -52,8 +59,15 @@ pub struct Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        let (task_queue, tuning) = (TASK_QUEUE.to_owned(), Tuning::default());
-        Self { task_queue, admin: None, thresholds: None, grace: Duration::from_secs(10), tuning }
+        Self {
+            task_queue: TASK_QUEUE.to_owned(),
+            admin: None,
+            token: None,
+            journal: Journal::default(),
+            thresholds: None,
+            grace: Duration::from_secs(10),
+            tuning: Tuning::default(),
+        }
     }
 }
 
@@ -78,13 +92,19 @@ where
     let admin = match settings.admin {
         None => None,
         Some(address) => {
-            let (registry, metrics) = (registry.clone(), Arc::new(metrics));
-            let state = AdminState { registry, metrics, client: client.clone(), liveness: liveness.clone() };
-            Some(Admin::start(address, state).await?)
+            let state = AdminState {
+                registry: registry.clone(),
+                journal: settings.journal.clone(),
+                metrics: Arc::new(metrics),
+                client: client.clone(),
+                liveness: liveness.clone(),
+            };
+            Some(Admin::start(address, settings.token.clone(), state).await?)
         }
     };
-    // The watch is dropped with the set, so it ends with the worker.
+    // What is watched is dropped with the set, so it ends with the worker.
     let mut watch = JoinSet::new();
+    watch.spawn(server::watch(client.clone()));
     if let Some(file) = settings.thresholds.clone() {
         watch.spawn(follow(registry.clone(), file));
     }

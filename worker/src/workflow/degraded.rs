@@ -58,6 +58,7 @@ fn sentence(reason: Reason, service: Option<&str>) -> String {
         Reason::Throttled => format!("{who} asked us to come back later"),
         Reason::Failed => format!("{who} failed"),
         Reason::Declined => format!("{who} declined the question"),
+        Reason::NoTimeLeft => format!("{who} was not asked, because no time was left"),
         _ => format!("no answer from {who}"),
     }
 }

@@ -11,7 +11,7 @@ fn of_website(website: &str) -> Subject {
 }
 
 #[tokio::test]
-async fn nobody_is_sent_into_a_private_network() {
+async fn no_visit_leads_into_a_private_network() {
     let bench = Bench::new().await;
     for website in
         ["http://127.0.0.1/", "169.254.169.254", "http://2130706433/", "https://a:b@example.com", "localhost"]
@@ -31,14 +31,14 @@ async fn nobody_is_sent_into_a_private_network() {
     let settings = bench.activities.client.settings().clone();
     let client = Client::with_names(settings, Names::new(Inside)).expect("a client");
     let activities = Activities::new(bench.registry.clone(), client);
-    let (entry, ask) = (catalog::operation("crawl4ai.website").expect("a row"), Query::from(equinor()));
-    let finding = activities.investigate(entry, &ask, ONLY, None).await.expect("a finding");
+    let (entry, query) = (catalog::operation("crawl4ai.website").expect("a row"), Query::from(equinor()));
+    let finding = activities.investigate(entry, &query, ONLY, None).await.expect("a finding");
     assert_eq!(finding.status, Status::NeedsReview);
     assert_eq!(bench.calls("crawl4ai"), 0);
 }
 
 #[tokio::test]
-async fn what_a_redirect_into_a_private_network_brought_is_not_believed() {
+async fn a_redirect_into_a_private_network_is_not_believed() {
     let bench = Bench::new().await;
     bench.fault("crawl4ai", "led_inside").await;
     let finding = bench.run("crawl4ai.website", &equinor()).await.expect("a finding");

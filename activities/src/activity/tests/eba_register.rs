@@ -24,8 +24,8 @@ async fn an_edition_is_fetched_once_and_asked_about_now_and_then() {
     let finding = ask(&bench).await;
     let date = finding.as_of.map(|at| at.to_string());
     assert_eq!((finding.status, date.as_deref()), (Status::Complete, Some("2026-11-29T00:00:00Z")));
-    let nobody = bench.run("eba_register.licence", &equinor()).await.expect("an answer");
-    assert!(nobody.status == Status::NotFound && nobody.reason.is_some_and(|reason| reason.contains("2026-11-29")));
+    let unlisted = bench.run("eba_register.licence", &equinor()).await.expect("an answer");
+    assert!(unlisted.status == Status::NotFound && unlisted.reason.is_some_and(|reason| reason.contains("2026-11-29")));
     later(&bench).await;
     ask(&bench).await;
     let calls = bench.simulator.calls("eba_register").expect("calls");
@@ -34,7 +34,7 @@ async fn an_edition_is_fetched_once_and_asked_about_now_and_then() {
 }
 
 #[tokio::test]
-async fn the_last_good_copy_answers_when_a_newer_one_cannot_be_believed() {
+async fn the_last_good_copy_answers_when_a_newer_one_is_corrupt() {
     let bench = Bench::new().await;
     let good = ask(&bench).await;
     for fault in ["sha256_mismatch", "500", "hangup", "200_html_maintenance"] {

@@ -1,5 +1,5 @@
-//! Whoever stands in has faults too: each of them, while the source itself is down. The source's own trouble is told then, and
-//! what its stand-in does is booked on the stand-in.
+//! Every fallback with every fault, while the source itself is down. The report shows the source's own error then, and the
+//! fallback's outcome counts for the fallback's breaker.
 
 use tokio::time::{Duration, Instant};
 
@@ -21,10 +21,10 @@ use Class::Unavailable;
 use Heard::{Failure, Nothing, Stay};
 use Outcome::{Instead, Unanswered};
 
-/// Stand-in, scenario, operation, whom it is about, outcome, what the stand-in's breaker heard.
+/// Fallback, scenario, operation, whom it is about, outcome, what the fallback's breaker heard.
 #[rustfmt::skip]
 pub(super) const ROWS: &[Row] = &[
-    // The member state is the same on both ways to it; what concerns the way itself is an outage of the way.
+    // Both interfaces reach the same member state; a failure of an interface is an outage of that interface.
     ("vies_soap", "ms_unavailable:BE", "vies.check", PROXIMUS, Unanswered(Unavailable), Nothing),
     ("vies_soap", "ms_unavailable:DE", "vies.check", PROXIMUS, Instead("vies_soap"), Nothing),
     ("vies_soap", "soap_fault:MS_UNAVAILABLE", "vies.check", PROXIMUS, Unanswered(Unavailable), Nothing),
@@ -43,10 +43,10 @@ pub(super) const ROWS: &[Row] = &[
     ("opensanctions_feed", "checksum_mismatch", "opensanctions.match", NOKIA, Unanswered(Unavailable), Failure),
 ];
 
-/// What comes of one attempt while the source is down, and what the stand-in's breaker made of it.
-async fn observe(bench: &Bench, entry: Entry, by: &Fallback, ask: &Query, patience: Duration) -> (Outcome, Heard) {
+/// The result of one attempt while the source is down, and what the fallback's breaker recorded.
+async fn observe(bench: &Bench, entry: Entry, by: &Fallback, query: &Query, patience: Duration) -> (Outcome, Heard) {
     let context = CallContext::attempt(1).with_deadline(Instant::now() + patience);
-    let outcome = match context.scope(bench.activities.investigate(entry, ask, ONLY, None)).await {
+    let outcome = match context.scope(bench.activities.investigate(entry, query, ONLY, None)).await {
         Ok(finding) if finding.via.as_deref() == Some(by.via) => Instead(by.via),
         Ok(finding) => Outcome::Found(finding.status),
         Err(failed) => Unanswered(failed.details.class.unwrap_or(Class::Ok)),
@@ -54,7 +54,7 @@ async fn observe(bench: &Bench, entry: Entry, by: &Fallback, ask: &Query, patien
     (outcome, heard(&bench.registry.breaker(by.source.breaker).view()))
 }
 
-/// The source and everybody else who could stand in are down.
+/// The source and all its other fallbacks are down.
 async fn leave_alone(bench: &Bench, entry: Entry, by: &Fallback) {
     bench.fault(entry.source.name, "down").await;
     for other in entry.operation.fallbacks.iter().filter(|other| other.via != by.via) {
@@ -68,7 +68,7 @@ async fn clear(bench: &Bench, entry: Entry) {
     }
 }
 
-/// Every operation with every other source that stands in for it.
+/// Every operation with each of its fallbacks.
 fn pairs() -> impl Iterator<Item = (Entry, &'static Fallback)> {
     let pairs = |entry: &Entry| {
         let entry = *entry;
@@ -87,21 +87,21 @@ fn known_to_both(entry: Entry, by: &Fallback) -> Subject {
 }
 
 #[tokio::test]
-async fn every_stand_in_with_every_fault() {
-    let mut bench = Bench::with_stand_ins().await;
+async fn every_fallback_with_every_fault() {
+    let mut bench = Bench::with_fallbacks().await;
     let mut wrong = Vec::new();
     for (entry, by) in pairs() {
         let name = entry.operation.name;
-        let ask = Query::from(known_to_both(entry, by));
+        let query = Query::from(known_to_both(entry, by));
         leave_alone(&bench, entry, by).await;
         for (fault, ..) in FAULTS {
             bench.forget();
             bench.fault(by.source.name, fault).await;
             let patience = Duration::from_millis(if *fault == "hang" { 100 } else { 60_000 });
-            let got = observe(&bench, entry, by, &ask, patience).await;
+            let got = observe(&bench, entry, by, &query, patience).await;
             let (outcome, heard) = expected(by.source.name, fault);
             let outcome = match outcome {
-                // A stand-in that knows nobody proves nothing about a register that is down.
+                // A fallback without a record proves nothing about a register that is down.
                 Outcome::Found(Status::Complete | Status::Partial) => Instead(by.via),
                 _ => Unanswered(Unavailable),
             };
@@ -115,8 +115,8 @@ async fn every_stand_in_with_every_fault() {
 }
 
 #[tokio::test]
-async fn every_scenario_of_every_stand_in() {
-    let mut bench = Bench::with_stand_ins().await;
+async fn every_scenario_of_every_fallback() {
+    let mut bench = Bench::with_fallbacks().await;
     let mut wrong = Vec::new();
     for (upstream, fault, operation, about, outcome, heard) in ROWS {
         let entry = catalog::operation(operation).unwrap_or_else(|| panic!("no operation {operation}"));
@@ -134,7 +134,7 @@ async fn every_scenario_of_every_stand_in() {
 }
 
 #[test]
-fn every_stand_in_stands_in_for_somebody() {
+fn every_fallback_belongs_to_an_operation() {
     for source in catalog::fallbacks() {
         assert!(pairs().any(|(_, by)| by.source.name == source.name), "{}", source.name);
     }

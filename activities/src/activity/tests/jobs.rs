@@ -11,8 +11,8 @@ const SOURCE: &str = "brightdata_enrichment";
 impl Bench {
     async fn collect(&self, job: Option<Job>) -> Result<Finding, Failed> {
         let entry = catalog::operation(COMPANY).expect("a row");
-        let ask = Query { job, ..Query::from(equinor()) };
-        self.activities.investigate(entry, &ask, ONLY, None).await
+        let query = Query { job, ..Query::from(equinor()) };
+        self.activities.investigate(entry, &query, ONLY, None).await
     }
 
     /// How many jobs were started, that is, billed.
@@ -45,12 +45,12 @@ async fn a_job_is_remembered_before_anything_else_can_happen() {
     let bench = Bench::new().await;
     bench.fault(SOURCE, "hang@progress").await;
     let kept = Mutex::new(None);
-    let keeper = |job: Job| -> BoxFuture<'_, ()> {
+    let on_job = |job: Job| -> BoxFuture<'_, ()> {
         *kept.lock().expect("a lock") = Some(job);
         Box::pin(async {})
     };
-    let (entry, ask) = (catalog::operation(COMPANY).expect("a row"), Query::from(equinor()));
-    let attempt = bench.activities.investigate(entry, &ask, ONLY, Some(&keeper));
+    let (entry, query) = (catalog::operation(COMPANY).expect("a row"), Query::from(equinor()));
+    let attempt = bench.activities.investigate(entry, &query, ONLY, Some(&on_job));
     // The worker dies here: the attempt is dropped while it looks at the job.
     tokio::time::timeout(Duration::from_millis(300), attempt).await.expect_err("it hangs");
     let job = kept.lock().expect("a lock").take();
@@ -102,7 +102,7 @@ async fn a_start_is_repeated_only_if_it_never_arrived() {
 }
 
 #[tokio::test]
-async fn trouble_of_the_account_opens_all_breakers_of_the_account() {
+async fn an_error_of_the_account_opens_all_its_breakers() {
     let all = ["brightdata_enrichment", "brightdata_social", "brightdata_person"];
     let mut bench = Bench::new().await;
     for (source, operation) in all.iter().zip([COMPANY, "brightdata_social.company", "brightdata_person.profiles"]) {
@@ -118,7 +118,7 @@ async fn trouble_of_the_account_opens_all_breakers_of_the_account() {
         }
         bench.simulator.clear(source).await.expect("no fault");
     }
-    // SourceError of one data set is no trouble of the account.
+    // An error of one data set is no failure of the account.
     bench.forget();
     bench.fault("brightdata_social", "too_many_jobs").await;
     bench.run("brightdata_social.company", &equinor()).await.expect_err("busy");

@@ -1,4 +1,4 @@
-//! Answers given earlier: in full standing where the terms ask for it, as a stand-in where the operator wants it.
+//! Answers given earlier: as good as new where the terms ask for it, as the last fallback where the operator wants it.
 
 use super::*;
 
@@ -7,27 +7,27 @@ const KEPT: &str = "services:\n  no_brreg: { fail_max: 3, reset_timeout: 30s, ca
 #[tokio::test]
 async fn an_earlier_answer_stands_in_for_a_source_that_fails() {
     let bench = Bench::with_policies(KEPT).await;
-    let told = bench.run("no_brreg.entity", &equinor()).await.expect("an answer");
+    let original = bench.run("no_brreg.entity", &equinor()).await.expect("an answer");
     bench.fault("no_brreg", "503_retry_after:60").await;
     // While somebody will try again, the source's own answer is worth waiting for.
     let entry = catalog::operation("no_brreg.entity").expect("a row");
     let first = AttemptInfo { attempt: 1, last: false };
     bench.activities.investigate(entry, &Query::from(equinor()), first, None).await.expect_err("a retry");
 
-    let cached = bench.run("no_brreg.entity", &equinor()).await.expect("a stand-in");
-    assert_eq!((cached.status, &cached.data, cached.via.as_deref()), (Status::Cached, &told.data, None));
-    assert!(cached.as_of.is_some_and(|at| Some(at) >= told.started_at));
+    let cached = bench.run("no_brreg.entity", &equinor()).await.expect("an earlier answer");
+    assert_eq!((cached.status, &cached.data, cached.via.as_deref()), (Status::Cached, &original.data, None));
+    assert!(cached.as_of.is_some_and(|at| Some(at) >= original.started_at));
     assert!(cached.reason.is_some_and(|reason| reason.contains("503") && reason.contains("earlier answer")));
     assert!(cached.retry_at > cached.as_of, "and when to ask again");
 
     // The outage counted all the same, and an open breaker has the same answer.
-    bench.run("no_brreg.entity", &equinor()).await.expect("a stand-in");
+    bench.run("no_brreg.entity", &equinor()).await.expect("an earlier answer");
     assert_eq!(bench.state("no_brreg"), State::Open);
     let calls = bench.calls("no_brreg");
-    let cached = bench.run("no_brreg.entity", &equinor()).await.expect("a stand-in");
+    let cached = bench.run("no_brreg.entity", &equinor()).await.expect("an earlier answer");
     assert_eq!((cached.status, bench.calls("no_brreg")), (Status::Cached, calls));
 
-    // It stands in for itself only.
+    // It is the fallback for its own question only.
     bench.run("no_brreg.roles", &equinor()).await.expect_err("never answered");
     bench.run("no_brreg.entity", &subject("NO", "982463718", "TELENOR ASA")).await.expect_err("never answered");
 }
@@ -40,10 +40,10 @@ async fn without_leave_nothing_stands_in_and_not_found_is_not_kept() {
     bench.run("no_brreg.entity", &equinor()).await.expect_err("no policy keeps answers");
 
     let bench = Bench::with_policies(KEPT).await;
-    let nobody = subject("NO", "999999999", "");
-    assert_eq!(bench.run("no_brreg.entity", &nobody).await.expect("a finding").status, Status::NotFound);
+    let unknown = subject("NO", "999999999", "");
+    assert_eq!(bench.run("no_brreg.entity", &unknown).await.expect("a finding").status, Status::NotFound);
     bench.fault("no_brreg", "500").await;
-    bench.run("no_brreg.entity", &nobody).await.expect_err("a company may be founded any day");
+    bench.run("no_brreg.entity", &unknown).await.expect_err("a company may be founded any day");
 }
 
 #[tokio::test]

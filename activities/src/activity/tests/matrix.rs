@@ -17,7 +17,7 @@ use Class::{BadShape, Denied, Throttled, Timeout, Unavailable};
 use Heard::{Failure, Nothing, Stay};
 use Outcome::{Found, Unanswered};
 
-/// What a fault comes to, whoever has it.
+/// The result of a fault, for every source.
 #[rustfmt::skip]
 pub(super) const FAULTS: &[(&str, Outcome, Heard)] = &[
     ("slow:20ms", Found(Status::Complete), Nothing),
@@ -75,7 +75,7 @@ const OWN: &[(&str, &str, Outcome, Heard)] = &[
     ("eba_register.metadata", "not_found", Found(Status::Complete), Nothing),
     // A composite has no "not found" of its own, only a register that is silent.
     ("peppol_verify", "not_found", Found(Status::Partial), Nothing),
-    // Whoever asks too often is blocked.
+    // A client that asks too often is blocked.
     ("nominatim", "403", Unanswered(Throttled), Stay),
     ("nominatim", "403_waf_html", Unanswered(Throttled), Stay),
     ("cz_ares", "403", Unanswered(Throttled), Stay),
@@ -87,9 +87,9 @@ const OWN: &[(&str, &str, Outcome, Heard)] = &[
     ("cz_isir", "404_html", Unanswered(Unavailable), Failure),
     // Closed to the public, and therefore never asked.
     ("cz_ubo", ANY, Unanswered(Denied), Nothing),
-    // A website that cannot be opened is neither unknown nor the crawler's trouble.
+    // A website that cannot be opened is neither unknown nor the crawler's failure.
     ("crawl4ai", "not_found", Unanswered(Unavailable), Nothing),
-    // One account stands behind all three, and to be refused is to be told to stay away.
+    // One account stands behind all three, and a refusal means to stay away.
     ("brightdata_enrichment", "401", Unanswered(Throttled), Stay),
     ("brightdata_social", "401", Unanswered(Throttled), Stay),
     ("brightdata_person", "401", Unanswered(Throttled), Stay),
@@ -155,8 +155,8 @@ async fn every_operation_with_every_fault() {
     let mut wrong = Vec::new();
     for entry in catalog::operations() {
         let (source, name) = (entry.source.name, entry.operation.name);
-        let ask = Query::from(somebody(name));
-        // Whoever might stand in has an outage as well, so that nothing hides what came of the source itself.
+        let query = Query::from(somebody(name));
+        // The fallbacks have an outage as well, so that nothing hides the result of the source itself.
         for fallback in entry.operation.fallbacks {
             bench.fault(fallback.source.name, "down").await;
         }
@@ -165,7 +165,7 @@ async fn every_operation_with_every_fault() {
             bench.fault(source, fault).await;
             // Only for those who hang; the others have their answer long before.
             let patience = Duration::from_millis(if *fault == "hang" { 100 } else { 60_000 });
-            let got = observe(&bench, *entry, &ask, patience).await;
+            let got = observe(&bench, *entry, &query, patience).await;
             let expected = expected(name, fault);
             if got != expected {
                 wrong.push(format!("{name} with {fault}: {got:?}, expected {expected:?}"));

@@ -40,8 +40,8 @@ impl Bench {
         Self::with_policies("").await
     }
 
-    /// With credentials for those who stand in for others, too.
-    async fn with_stand_ins() -> Self {
+    /// With credentials for the fallbacks, too.
+    async fn with_fallbacks() -> Self {
         Self::start("", |_| true).await
     }
 
@@ -149,7 +149,7 @@ async fn a_healthy_investigation_answers_every_operation_that_applies() {
                 assert_eq!(
                     closed.details.class,
                     Some(crate::spec::Class::Denied),
-                    "closed, and not one that has nobody"
+                    "closed, and not one with no officers"
                 );
                 answered.insert(entry.operation.name);
                 continue;
@@ -170,7 +170,7 @@ async fn a_healthy_investigation_answers_every_operation_that_applies() {
 }
 
 #[tokio::test]
-async fn what_does_not_apply_or_lacks_credentials_reaches_nobody() {
+async fn no_request_if_not_applicable_or_without_credentials() {
     let bench = Bench::new().await;
     let finding = bench.run("cz_ares.entity", &equinor()).await.expect("a finding");
     assert_eq!((finding.status, finding.attempts), (Status::NotApplicable, 0));
@@ -263,8 +263,8 @@ async fn an_unknown_code_is_never_an_invalid_number() {
 }
 
 #[tokio::test]
-async fn a_stand_in_answers_where_the_source_cannot_and_says_so() {
-    let bench = Bench::with_stand_ins().await;
+async fn a_fallback_answers_for_a_failed_source_and_is_named() {
+    let bench = Bench::with_fallbacks().await;
     let finnish = subject("FI", "0112038-9", "");
     bench.fault("vies", "ms_unavailable:FI").await;
     let finding = bench.run("vies.check", &finnish).await.expect("a finding");
@@ -290,7 +290,7 @@ async fn a_stand_in_answers_where_the_source_cannot_and_says_so() {
 }
 
 #[tokio::test]
-async fn the_older_interface_helps_against_trouble_of_the_newer_one_only() {
+async fn the_older_interface_helps_only_when_the_newer_one_fails() {
     let bench = Bench::new().await;
     let belgian = subject("BE", "0202239951", "");
     bench.fault("vies", "502_html").await;
@@ -314,19 +314,19 @@ async fn the_older_interface_helps_against_trouble_of_the_newer_one_only() {
 }
 
 #[tokio::test]
-async fn another_register_tells_yes_or_no_where_the_insolvency_register_is_silent() {
+async fn another_register_answers_for_a_silent_insolvency_register() {
     let bench = Bench::new().await;
     bench.fault("cz_isir", "code:SERVER1").await;
-    for (number, told) in [("99000105", "a record exists"), ("27082440", "no record")] {
+    for (number, note) in [("99000105", "a record exists"), ("27082440", "no record")] {
         let finding = bench.run("cz_isir.insolvency", &subject("CZ", number, "")).await.expect("a finding");
         assert_eq!((finding.status, finding.via.as_deref()), (Status::Partial, Some("cz_ares")));
-        assert!(finding.data.is_some_and(|facts| facts.notes[0].contains(told)), "{number}");
+        assert!(finding.data.is_some_and(|facts| facts.notes[0].contains(note)), "{number}");
     }
 }
 
 #[tokio::test]
-async fn the_official_service_stands_in_for_the_site_and_both_are_silent_when_throttling() {
-    let bench = Bench::with_stand_ins().await;
+async fn the_official_service_is_the_fallback_for_the_site() {
+    let bench = Bench::with_fallbacks().await;
     let belgian = subject("BE", "0202239951", "");
     bench.fault("nbb", "500").await;
     bench.fault("nbb_official", "silent_empty:2").await;
@@ -362,7 +362,7 @@ async fn a_billed_call_is_repeated_only_if_it_never_arrived() {
     let failed = bench.run("tavily.adverse_media", &equinor()).await.expect_err("an outage");
     assert_eq!(failed.details.reason, Reason::Declined);
     bench.fault("tavily", "refused").await;
-    let failed = bench.run("tavily.adverse_media", &equinor()).await.expect_err("nobody there");
+    let failed = bench.run("tavily.adverse_media", &equinor()).await.expect_err("no company");
     assert_eq!(failed.details.reason, Reason::Failed);
 }
 
@@ -370,7 +370,7 @@ async fn a_billed_call_is_repeated_only_if_it_never_arrived() {
 async fn a_half_open_breaker_sends_the_free_call_first() {
     let bench = Bench::with_policies("services:\n  tavily: { fail_max: 1, reset_timeout: 20ms }\n").await;
     bench.fault("tavily", "refused").await;
-    bench.run("tavily.adverse_media", &equinor()).await.expect_err("nobody there");
+    bench.run("tavily.adverse_media", &equinor()).await.expect_err("no company");
     bench.fault("tavily", "500").await;
     while bench.state("tavily") != State::HalfOpen {
         tokio::time::sleep(Duration::from_millis(5)).await;
@@ -382,7 +382,7 @@ async fn a_half_open_breaker_sends_the_free_call_first() {
 }
 
 #[tokio::test]
-async fn poison_names_reach_nobody_as_poison() {
+async fn odd_names_reach_upstreams_escaped() {
     let bench = Bench::new().await;
     for name in ["Novo Nordisk A/S", "\"Quoted\" +", "AND OR Ltd AND"] {
         let finding = bench.run("opensanctions.match", &subject("DK", "", name)).await.expect("an answer");

@@ -32,9 +32,9 @@ async fn a_call_that_was_charged_is_not_made_again() {
     let failed = bench.run("northdata.company", &siemens()).await.expect_err("a broken answer");
     assert_eq!((failed.details.reason, credits(&bench)), (Reason::Declined, 1));
     bench.fault("northdata", "refused").await;
-    let failed = bench.run("northdata.company", &siemens()).await.expect_err("nobody there");
+    let failed = bench.run("northdata.company", &siemens()).await.expect_err("no company");
     assert_eq!(failed.details.reason, Reason::Failed, "never arrived, so another attempt is free");
-    let failed = bench.run("northdata.search", &siemens()).await.expect_err("nobody there");
+    let failed = bench.run("northdata.search", &siemens()).await.expect_err("no company");
     assert_eq!(failed.details.reason, Reason::Failed);
 }
 

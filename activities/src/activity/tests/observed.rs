@@ -16,11 +16,11 @@ pub(super) enum Outcome {
     Unanswered(Class),
     /// A finding.
     Found(Status),
-    /// A finding of this stand-in.
+    /// A finding of this fallback.
     Instead(&'static str),
 }
 
-/// What the breaker of the source made of it.
+/// What the breaker of the source recorded.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Heard {
     /// A failure.
@@ -34,9 +34,9 @@ pub(super) enum Heard {
 }
 
 /// Makes the only attempt there is, with breakers that have heard nothing before.
-pub(super) async fn observe(bench: &Bench, entry: Entry, ask: &Query, patience: Duration) -> (Outcome, Heard) {
+pub(super) async fn observe(bench: &Bench, entry: Entry, query: &Query, patience: Duration) -> (Outcome, Heard) {
     let context = CallContext::attempt(1).with_deadline(Instant::now() + patience);
-    let outcome = match context.scope(bench.activities.investigate(entry, ask, ONLY, None)).await {
+    let outcome = match context.scope(bench.activities.investigate(entry, query, ONLY, None)).await {
         Ok(finding) => match entry.operation.fallbacks.iter().find(|known| Some(known.via) == finding.via.as_deref()) {
             Some(fallback) => Outcome::Instead(fallback.via),
             None => Outcome::Found(finding.status),
@@ -45,7 +45,8 @@ pub(super) async fn observe(bench: &Bench, entry: Entry, ask: &Query, patience: 
     };
     let view = |name: &str| bench.registry.breaker(name).view();
     let breaker = entry.source.breaker;
-    let part = entry.operation.part.and_then(|part| part(&ask.subject)).map(|part| view(&format!("{breaker}:{part}")));
+    let part =
+        entry.operation.part.and_then(|part| part(&query.subject)).map(|part| view(&format!("{breaker}:{part}")));
     let heard = match (heard(&view(breaker)), part.as_ref().map(heard)) {
         (Heard::Nothing, Some(Heard::Failure)) => Heard::PartFailure,
         (own, _) => own,

@@ -23,7 +23,7 @@ fn fetched(bench: &Bench) -> [u64; 2] {
 }
 
 #[tokio::test]
-async fn the_last_good_feed_stands_in_for_the_api_and_says_how_old_it_is() {
+async fn the_last_good_feed_is_the_fallback_and_says_its_age() {
     let bench = Bench::new().await;
     let healthy = bench.run("opensanctions_feed.screen", &example()).await.expect("a screening");
     assert_eq!((healthy.status, hits(&healthy)), (Status::Complete, 1));
@@ -41,11 +41,11 @@ async fn the_last_good_feed_stands_in_for_the_api_and_says_how_old_it_is() {
 }
 
 #[tokio::test]
-async fn without_a_copy_the_stand_in_fetches_one_and_without_either_there_is_no_screening() {
+async fn the_fallback_fetches_a_copy_or_there_is_no_screening() {
     let bench = Bench::new().await;
     bench.fault("opensanctions", "500").await;
     bench.fault("opensanctions_feed", "checksum_mismatch").await;
-    let failed = bench.run("opensanctions.match", &example()).await.expect_err("nobody can say");
+    let failed = bench.run("opensanctions.match", &example()).await.expect_err("no answer");
     assert_eq!(failed.details.service, "opensanctions");
     bench.simulator.clear("opensanctions_feed").await.expect("healthy again");
     let cached = bench.run("opensanctions.match", &example()).await.expect("the feed");

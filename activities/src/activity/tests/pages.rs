@@ -1,4 +1,4 @@
-//! Registers that are read from pages, and who stands in for them.
+//! Registers that are read from pages, and their fallbacks.
 
 use super::*;
 use crate::spec::Class;
@@ -16,7 +16,7 @@ fn name(finding: &Finding) -> Option<&str> {
 }
 
 #[tokio::test]
-async fn a_barred_address_stays_away_for_hours_and_others_know_the_company_in_part() {
+async fn a_barred_address_waits_for_hours_and_fallbacks_answer_partly() {
     let mut bench =
         Bench::with_policies("services:\n  kbo: { fail_max: 3, reset_timeout: 60s, throttle_max: 12h }\n").await;
     bench.fault("kbo", "blocked").await;
@@ -28,13 +28,13 @@ async fn a_barred_address_stays_away_for_hours_and_others_know_the_company_in_pa
         assert!(finding.reason.is_some_and(|reason| reason.contains("barred")), "{via}");
         bench.fault(via, "down").await;
     }
-    let failed = bench.run("kbo.establishments", &proximus()).await.expect_err("nobody else lists them");
+    let failed = bench.run("kbo.establishments", &proximus()).await.expect_err("no fallback");
     assert_eq!(failed.details.reason, Reason::Open);
     let view = bench.registry.breaker("kbo").view();
     assert!(view.retry_in.is_some_and(|wait| wait > Duration::from_secs(5 * 3600)), "{view:?}");
     bench.forget();
-    let failed = bench.run("kbo.entity", &proximus()).await.expect_err("nobody is left");
-    assert_eq!(failed.details.class, Some(Class::Throttled), "and the register's own trouble is told");
+    let failed = bench.run("kbo.entity", &proximus()).await.expect_err("no fallback is left");
+    assert_eq!(failed.details.class, Some(Class::Throttled), "and the register's own error is reported");
 }
 
 #[tokio::test]
@@ -75,7 +75,7 @@ async fn the_slovak_register_is_asked_in_three_places() {
         }
         bench.fault(via, "200_html_maintenance").await;
     }
-    let failed = bench.run("registry_sk.entity", &eset()).await.expect_err("nobody is left");
+    let failed = bench.run("registry_sk.entity", &eset()).await.expect_err("no fallback is left");
     assert_eq!(failed.details.class, Some(Class::Unavailable));
 }
 
@@ -91,7 +91,7 @@ async fn of_two_files_of_one_number_the_newest_is_read() {
 }
 
 #[tokio::test]
-async fn a_challenge_is_no_answer_and_the_older_site_is_not_challenged() {
+async fn a_challenge_is_no_answer_and_the_older_site_has_none() {
     let mut bench = Bench::new().await;
     let alza = subject("CZ", "27082440", "Alza.cz a.s.");
     for (fault, class) in [("200_html_challenge", Class::Unavailable), ("403_waf_html", Class::Throttled)] {

@@ -25,9 +25,9 @@ async fn the_composites_outage_is_its_own() {
 async fn a_silent_vies_makes_no_number_invalid() {
     let bench = Bench::new().await;
     bench.fault("peppol_verify", "flag:VAT_INVALID").await;
-    let told = bench.run("peppol_verify.check", &proximus()).await.expect("a finding");
-    let vat = told.data.and_then(|facts| facts.vat).expect("VIES has spoken");
-    assert!(!vat.valid && vat.derived && told.status == Status::Complete);
+    let finding = bench.run("peppol_verify.check", &proximus()).await.expect("a finding");
+    let vat = finding.data.and_then(|facts| facts.vat).expect("VIES has spoken");
+    assert!(!vat.valid && vat.derived && finding.status == Status::Complete);
     bench.fault("peppol_verify", "vies_silent").await;
     let silent = bench.run("peppol_verify.check", &proximus()).await.expect("a finding");
     let facts = silent.data.expect("the other parts");
@@ -44,12 +44,12 @@ async fn an_accepted_check_is_pending_and_collected_later() {
     let job = pending.job.expect("something to collect by");
     assert!(pending.retry_at.is_some_and(|at| at > job.started_at));
     let entry = catalog::operation("peppol_verify.check").expect("a row");
-    let ask = Query { job: Some(job.clone()), ..Query::from(proximus()) };
-    let again = bench.activities.investigate(entry, &ask, ONLY, None).await.expect("a finding");
+    let query = Query { job: Some(job.clone()), ..Query::from(proximus()) };
+    let again = bench.activities.investigate(entry, &query, ONLY, None).await.expect("a finding");
     let later = again.job.expect("still pending");
     assert_eq!((later.started_at, later.polls), (job.started_at, 1));
     bench.simulator.clear("peppol_verify").await.expect("ready");
-    let done = bench.activities.investigate(entry, &ask, ONLY, None).await.expect("a finding");
+    let done = bench.activities.investigate(entry, &query, ONLY, None).await.expect("a finding");
     assert_eq!((done.status, bench.state("peppol_verify")), (Status::Complete, State::Closed));
 }
 

@@ -1,4 +1,4 @@
-//! The national registers: limits, tokens and stand-ins.
+//! The national registers: limits, tokens and fallbacks.
 
 use super::*;
 
@@ -9,7 +9,7 @@ async fn the_steps_of_one_flow_wait_their_turn_under_a_rate_limit() {
     let finding = bench.run("ch_zefix.company", &swiss_re).await.expect("both steps, one after the other");
     assert_eq!((finding.status, bench.calls("ch_zefix")), (Status::Complete, 2));
 
-    // Nobody sleeps for a minute in the slot of a worker, and nobody waits before the first step.
+    // No activity sleeps for a minute in a slot of the worker, and none waits before the first step.
     let bench = Bench::with_policies("services:\n  ch_zefix: { rate_limit: 1/min }\n").await;
     for calls in [1, 1] {
         let failed = bench.run("ch_zefix.company", &swiss_re).await.expect_err("no room");
@@ -18,7 +18,7 @@ async fn the_steps_of_one_flow_wait_their_turn_under_a_rate_limit() {
 }
 
 #[tokio::test]
-async fn a_token_that_wears_out_costs_one_log_in_however_many_find_it_so() {
+async fn an_expired_token_costs_one_log_in_for_all_callers() {
     let bench = Bench::new().await;
     bench.fault("fr_inpi", "token_expires:2").await;
     let danone = subject("FR", "552032534", "DANONE");
@@ -47,8 +47,8 @@ async fn what_must_not_be_passed_on_is_not() {
 }
 
 #[tokio::test]
-async fn official_services_stand_in_for_what_everybody_uses() {
-    let bench = Bench::with_stand_ins().await;
+async fn official_services_are_the_fallback_for_public_ones() {
+    let bench = Bench::with_fallbacks().await;
     let cases = [
         ("dk_cvr", "quota:0", "dk_cvr.company", subject("DK", "24256790", ""), "dk_cvr_datafordeler"),
         ("ch_zefix", "502_html", "ch_zefix.company", subject("CH", "CHE191546434", ""), "ch_zefix_official"),
@@ -67,7 +67,7 @@ async fn official_services_stand_in_for_what_everybody_uses() {
 }
 
 #[tokio::test]
-async fn a_quota_is_respected_until_midnight_and_nobody_is_asked_meanwhile() {
+async fn no_request_is_sent_from_a_used_quota_until_midnight() {
     let bench = Bench::with_policies("services:\n  dk_cvr: { throttle_max: 25h }\n").await;
     bench.fault("dk_cvr", "quota:1").await;
     let novo = subject("DK", "24256790", "NOVO NORDISK A/S");
@@ -94,7 +94,7 @@ async fn the_probe_of_a_billed_register_is_the_search() {
     let bench = Bench::with_policies("services:\n  nl_kvk: { fail_max: 1, reset_timeout: 20ms }\n").await;
     let asml = subject("NL", "17085815", "");
     bench.fault("nl_kvk", "refused").await;
-    bench.run("nl_kvk.names", &asml).await.expect_err("nobody there");
+    bench.run("nl_kvk.names", &asml).await.expect_err("no company");
     bench.fault("nl_kvk", "ipd:IPD9999").await;
     while bench.state("nl_kvk") != State::HalfOpen {
         tokio::time::sleep(Duration::from_millis(5)).await;

@@ -51,7 +51,7 @@ const ROWS: &[Row] = &[
     ("vies", "ms_unavailable:FI", "vies.status", NOKIA, Found(Status::Complete), Nothing),
     ("vies", "user_error:MS_UNAVAILABLE", "vies.check", PROXIMUS, Unanswered(Unavailable), PartFailure),
     ("vies", "user_error:MS_MAX_CONCURRENT_REQ", "vies.check", PROXIMUS, Unanswered(Unavailable), PartFailure),
-    // National registers stand in where there is one; the older interface does where the newer one itself is at fault.
+    // The fallback is the national register where there is one, and the older interface where the newer one is at fault.
     ("vies", "user_error:MS_UNAVAILABLE", "vies.check", NOKIA, Instead("fi_ytj"), PartFailure),
     ("vies", "user_error:MS_UNAVAILABLE", "vies.check", ALZA, Instead("cz_ares"), PartFailure),
     ("vies", "user_error:MS_UNAVAILABLE", "vies.check", DANTE, Instead("ro_anaf"), PartFailure),
@@ -75,7 +75,7 @@ const ROWS: &[Row] = &[
     ("cz_ares", "too_many", "cz_ares.search", ALZA, Found(Status::NeedsReview), Nothing),
     ("cz_ares", "vr_down", "cz_ares.public_register", ALZA, Unanswered(Unavailable), Failure),
     ("cz_ares", "vr_down", "cz_ares.entity", ALZA, Found(Status::Complete), Nothing),
-    // Before midnight in Copenhagen nobody need ask again.
+    // Before midnight in Copenhagen no request is sent again.
     ("dk_cvr", "quota:0", "dk_cvr.company", NOVO, Unanswered(Throttled), Stay),
     ("dk_cvr", "quota:50", "dk_cvr.company", NOVO, Found(Status::Complete), Nothing),
     ("dk_cvr", "error:BANNED", "dk_cvr.company", NOVO, Unanswered(Throttled), Stay),
@@ -112,7 +112,7 @@ const ROWS: &[Row] = &[
     ("cz_isir", "code:SOMETHING_NEW", "cz_isir.insolvency", DEBTOR, Instead("cz_ares"), Failure),
     ("cz_ubo", "login_page", "cz_ubo.owners", ALZA, Unanswered(Denied), Nothing),
     ("cz_ubo", "authenticated", "cz_ubo.owners", ALZA, Unanswered(Denied), Nothing),
-    // "None" is believed when it is said three times.
+    // "None" is believed after three answers.
     ("nbb", "silent_empty:2", "nbb.deposits", PROXIMUS, Found(Status::Complete), Nothing),
     ("nbb", "silent_empty:1000", "nbb.accounts", PROXIMUS, Found(Status::NotFound), Nothing),
     ("nbb", "silent_empty:1000", "nbb.deposits", PROXIMUS, Found(Status::NotFound), Nothing),
@@ -182,8 +182,8 @@ async fn every_scenario_of_every_upstream() {
         bench.forget();
         bench.fault(upstream, fault).await;
         let entry = catalog::operation(operation).unwrap_or_else(|| panic!("no operation {operation}"));
-        let ask = Query::from(described(*about));
-        let got = observe(&bench, entry, &ask, Duration::from_secs(60)).await;
+        let query = Query::from(described(*about));
+        let got = observe(&bench, entry, &query, Duration::from_secs(60)).await;
         if got != (*outcome, *heard) {
             wrong.push(format!("{operation}, {upstream} with {fault}: {got:?}, expected {:?}", (outcome, heard)));
         }

@@ -14,13 +14,13 @@ use scraper::{ElementRef, Html, Node};
 
 use crate::spec::SourceError;
 
-/// The longest page that is read, in bytes. Those of registers stay below a tenth of it.
+/// The longest page that is read, in bytes. Those of registers stay below a tenth.
 const LONGEST: usize = 4_000_000;
 /// The most tags.
 const TAGS: usize = 40_000;
 /// The most tags open at a time.
 const DEPTH: usize = 400;
-/// The most formatting that is open at a time. All of it may be opened again in every paragraph.
+/// The most formatting that is open at a time. It may all be opened again in every paragraph.
 const FORMATS: usize = 8;
 /// The most different ways to open formatting. This many may stay open, whatever the tags that should close it say.
 const STYLES: usize = 24;
@@ -256,7 +256,7 @@ fn excessive() -> SourceError {
     SourceError::bad_shape("answered a page too large or too deeply nested to be meant for reading")
 }
 
-/// Whether a browser's tree of it stays small. Counts tags without building anything.
+/// Whether a browser's tree stays small. Counts tags without building anything.
 fn sane(text: &str) -> Result<(), SourceError> {
     let mut open: HashMap<&str, usize> = HashMap::new();
     let mut styles = HashSet::new();

@@ -12,7 +12,7 @@ fn class(body: &[u8]) -> Class {
 }
 
 #[test]
-fn bodies_that_are_no_whole_page_are_told_apart() {
+fn broken_pages_have_errors_of_their_own() {
     assert_eq!(class(b""), Class::Unavailable);
     assert_eq!(class(b" \n"), Class::Unavailable);
     assert_eq!(class(b"<html><body><p>half"), Class::Unavailable);

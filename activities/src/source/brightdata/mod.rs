@@ -1,7 +1,7 @@
 //! Bright Data: profiles of companies and persons on Crunchbase and LinkedIn, collected by jobs that take minutes.
 //!
 //! Starting a job is billed, looking at it is not. So a job is started once, its id is kept the moment it exists, and
-//! whoever comes next collects it: another attempt, another worker, or the workflow after a while. A job that is not done
+//! the next attempt collects it: another attempt, another worker, or the workflow after a while. A job that is not done
 //! is *pending*, which is neither a failure nor an answer. What the three data sets share is here; what their records say
 //! is in `records`.
 
@@ -100,7 +100,7 @@ const fn row(name: &'static str, title: &'static str, base: Base, operations: &'
         rules: &RULES,
         probe: Some(Probe::json(|| Request::get("/customer/balance"))),
         account: ACCOUNT,
-        limits: "so many jobs at a time per data set, by contract; billed per record",
+        limits: "a number of jobs at a time per data set, by contract; billed per record",
         terms: "commercial; personal data only on a legal basis of one's own",
         operations,
         ..Source::BLANK
@@ -219,9 +219,9 @@ fn pending(job: Job) -> Answer {
 /// Whether the job may well be fine behind this error.
 fn passes(stop: &CallError<SourceError>) -> bool {
     match stop {
-        CallError::Upstream(trouble) => {
-            let passing = matches!(trouble.class, Class::Unavailable | Class::Timeout | Class::Throttled);
-            passing && trouble.reason != FAILED
+        CallError::Upstream(error) => {
+            let passing = matches!(error.class, Class::Unavailable | Class::Timeout | Class::Throttled);
+            passing && error.reason != FAILED
         }
         CallError::Rejected(_) | CallError::TimedOut { .. } => true,
     }
@@ -230,7 +230,7 @@ fn passes(stop: &CallError<SourceError>) -> bool {
 /// Looking costs nothing, so it may be repeated.
 fn free(stop: CallError<SourceError>) -> CallError<SourceError> {
     match stop {
-        CallError::Upstream(trouble) if trouble.reason != FAILED => CallError::Upstream(trouble.uncharged()),
+        CallError::Upstream(error) if error.reason != FAILED => CallError::Upstream(error.uncharged()),
         other => other,
     }
 }
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_looked_for_by_half_a_name() {
+    fn no_search_by_half_a_name() {
         let persons = ["Ola Eksempel".to_owned(), "Kari Maria Prøve".to_owned(), "Cher".to_owned()].into();
         let subject = Subject { persons, ..Subject::new("NO".parse().expect("a country")) };
         let expected = [

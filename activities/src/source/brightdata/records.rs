@@ -252,8 +252,8 @@ mod tests {
         assert_eq!(read(&[DEAD]).expect_err("no page").class, Class::NotFound);
         assert_eq!(read(&[]).expect_err("nothing").class, Class::NotFound);
         for records in [&[BROKEN][..], &[DEAD, BROKEN]] {
-            let trouble = read(records).expect_err("nothing read");
-            assert_eq!((trouble.class, trouble.scope), (Class::Unavailable, Scope::Subject));
+            let error = read(records).expect_err("nothing read");
+            assert_eq!((error.class, error.scope), (Class::Unavailable, Scope::Subject));
         }
         let some = read(&[CRUNCHBASE, BROKEN]).expect("a profile");
         assert_eq!((some.status, some.facts.companies.len()), (Status::Partial, 1));

@@ -392,8 +392,8 @@ mod tests {
             let taken = condenser.take(&FEED[..length]);
             assert!(taken.and_then(|()| condenser.finish(&sha1(FEED))).is_err(), "{length}");
         }
-        assert_eq!(condensed(b"", 1).expect_err("nobody at all").class, Class::BadShape);
-        assert_eq!(condensed(b"\n\n", 1).expect_err("nobody at all").class, Class::BadShape);
+        assert_eq!(condensed(b"", 1).expect_err("no entry at all").class, Class::BadShape);
+        assert_eq!(condensed(b"\n\n", 1).expect_err("no entry at all").class, Class::BadShape);
         assert!(condensed(b"{\"id\":7}\n", 9).is_err() && condensed(b"<html>\n", 9).is_err());
         let mut condenser = Condenser::new(10);
         assert_eq!(condenser.take(FEED).expect_err("more than announced").class, Class::BadShape);

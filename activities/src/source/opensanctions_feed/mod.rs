@@ -1,4 +1,4 @@
-//! OpenSanctions as files: the lists themselves, for the time when nobody can be asked about them.
+//! OpenSanctions as files: the lists themselves, for the time when the API cannot be asked.
 //!
 //! The index of a data set names its edition, its age and the checksum of each file. The file of entities has gigabytes, so
 //! it goes through a condenser that keeps what a screening of companies needs, and is believed when its checksum is right.
@@ -86,10 +86,10 @@ const CHECK: Duration = Duration::from_secs(6 * 3600);
 /// Editions come several times a day. One that is older than this has been left behind.
 const STALE: Duration = Duration::from_secs(3 * 86_400);
 
-/// So many editions are made up by their changes; a copy that is further behind is fetched anew.
+/// At most this many editions are built from their changes; a copy that is further behind is fetched anew.
 const STEPS: usize = 20;
 
-/// A file of changes that is larger than this is no shorter way.
+/// A file of changes that is larger than this saves nothing.
 const LARGEST_DELTA: u64 = 200_000_000;
 
 /// An attempt has a minute.
@@ -145,7 +145,7 @@ fn aged(facts: Facts, updated: Timestamp) -> Answer {
     Answer { status: Status::Partial, reason: Some(reason), ..answer }
 }
 
-/// Hands a file to a reader and gives back what it made of it.
+/// Hands a file to a reader and returns its result.
 async fn read<R: Take + 'static, T: Send>(
     session: &Session<'_>,
     link: &str,
@@ -242,7 +242,7 @@ fn screen_by_kept<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, 
     })
 }
 
-/// As a stand-in for the API: by the copy there is, and only without one by the newest.
+/// As the fallback for the API: by the copy there is, and only without one by the newest.
 pub(super) fn screen_by_copy<'a>(session: &'a Session<'_>) -> BoxFuture<'a, Result<Answer, CallError<SourceError>>> {
     Box::pin(async move {
         let kept = session.editions().slot(FILE).await.edition().cloned();

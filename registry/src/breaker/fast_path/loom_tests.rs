@@ -2,7 +2,7 @@
 //!
 //! Openings last an hour, so that no decision depends on the clock that loom cannot steer.
 
-use std::sync::Arc as StdArc;
+use std::{sync::Arc as StdArc, time::Duration};
 
 use loom::{
     sync::{
@@ -17,7 +17,7 @@ use crate::{
     breaker::{Breaker, inner::BreakerInner, shared::Shared},
     clock::Clock,
     event::Announcer,
-    outcome::Verdict,
+    outcome::{Settlement, Verdict},
 };
 
 /// Runs `model` on a fresh breaker in every interleaving.
@@ -114,7 +114,7 @@ fn loom_a_success_after_the_trip_is_late() {
 #[test]
 fn loom_one_slot_admits_one_of_two_probes() {
     explore("{ fail_max: 1, reset_timeout: 1h }", |breaker| {
-        breaker.try_acquire().unwrap().settle(Verdict::Throttled { retry_after: Some(Duration::ZERO) }); // due at once
+        breaker.try_acquire().unwrap().settle(Verdict::Throttled { retry_after: Some(Duration::from_nanos(1)) }); // due at once
         let other = {
             let breaker = breaker.clone();
             thread::spawn(move || breaker.try_acquire().ok())

@@ -122,6 +122,7 @@ struct Growth {
 struct HalfOpen {
     permits: NonZeroU32,
     failure_rate: Option<Rate>,
+    slow_rate: Option<Rate>,
     max_wait: Option<Duration>,
 }
 
@@ -189,6 +190,7 @@ impl Entry {
         let half_open = self.half_open.unwrap_or(HalfOpen {
             permits: base.half_open.permits,
             failure_rate: base.half_open.failure_rate,
+            slow_rate: None,
             max_wait: None,
         });
         // A probe that is merely slow must not be given up for lost.
@@ -200,6 +202,7 @@ impl Entry {
             half_open: HalfOpenPolicy {
                 permits: half_open.permits,
                 failure_rate: half_open.failure_rate,
+                slow_rate: half_open.slow_rate,
                 max_wait: half_open.max_wait.unwrap_or(patient),
             },
             timeout: self.timeout,
@@ -260,10 +263,11 @@ fn window(at: At<'_>) -> Result<WindowPolicy, ConfigError> {
 }
 
 fn half_open(at: At<'_>) -> Result<HalfOpen, ConfigError> {
-    let block = Block::of(at, &["permits", "failure_rate", "max_wait"])?;
+    let block = Block::of(at, &["permits", "failure_rate", "slow_rate", "max_wait"])?;
     Ok(HalfOpen {
         permits: block.get("permits", |at| at.count())?.unwrap_or(NonZeroU32::MIN),
         failure_rate: block.get("failure_rate", |at| at.rate())?,
+        slow_rate: block.get("slow_rate", |at| at.rate())?,
         max_wait: block.get("max_wait", |at| at.duration())?,
     })
 }

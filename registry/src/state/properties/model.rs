@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use super::{Mode, Policy, Settlement, Span, State, Verdict};
+use super::{Mode, Policy, Rate, Settlement, Span, State, Verdict};
 
 /// Time since the beginning.
 pub(crate) type At = Duration;
@@ -45,7 +45,6 @@ enum Kind {
 struct Call {
     kind: Kind,
     generation: u64,
-    placed: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -55,8 +54,8 @@ enum Phase {
         deadline: At,
     },
     HalfOpen {
-        /// Of this generation; `true` for a good one.
-        verdicts: Vec<bool>,
+        /// Of this generation: whether it failed, and whether it was slow.
+        verdicts: Vec<(bool, bool)>,
         /// When the probes out began to be waited for.
         quiet_since: At,
     },
@@ -189,8 +188,8 @@ impl Model {
         if let Some(refused) = refused {
             return refused;
         }
-        let placed = self.calls.values().filter(|c| c.placed).count();
-        if self.policy.bulkhead.is_some_and(|b| placed >= b.max_concurrent.get() as usize) {
+        let in_flight = self.calls.len();
+        if self.policy.bulkhead.is_some_and(|b| in_flight >= b.max_concurrent.get() as usize) {
             return Answer::Full;
         }
         let kind = if mode == Mode::ForceClosed || self.refusal(now).is_some() {
@@ -198,7 +197,7 @@ impl Model {
         } else {
             self.start_probe_if_any_is_due(now)
         };
-        self.calls.insert(call, Call { kind, generation: self.generation, placed: self.policy.bulkhead.is_some() });
+        self.calls.insert(call, Call { kind, generation: self.generation });
         match kind {
             Kind::Pass => Answer::Pass,
             Kind::Probe => Answer::Probe,
@@ -259,7 +258,10 @@ impl Model {
         let opening = match (ending.verdict, &self.phase) {
             (Verdict::Neutral, _) | (_, Phase::Open { .. }) => None,
             (Verdict::Throttled { retry_after }, _) => {
-                let time = retry_after.unwrap_or(self.policy.open.reset_timeout).min(self.policy.throttle_max);
+                let time = match retry_after {
+                    None | Some(Duration::ZERO) => self.policy.open.reset_timeout,
+                    Some(time) => time.min(self.policy.throttle_max),
+                };
                 Some(Opening { least: time, most: time })
             }
             (verdict, Phase::Closed) => {
@@ -306,19 +308,19 @@ impl Model {
     fn judge_probe(&mut self, verdict: Verdict, ending: Ending, now: At) -> Option<Opening> {
         self.consecutive = if verdict == Verdict::Failure { self.consecutive + 1 } else { 0 };
         let Phase::HalfOpen { verdicts, quiet_since } = &mut self.phase else { unreachable!("only probes come here") };
-        verdicts.push(verdict == Verdict::Success && !ending.slow);
+        verdicts.push((verdict == Verdict::Failure, ending.slow));
         *quiet_since = now;
         let permits = self.policy.half_open.permits.get() as usize;
-        let bad = verdicts.iter().filter(|good| !**good).count();
+        let failed = verdicts.iter().filter(|verdict| verdict.0).count();
+        let slow = verdicts.iter().filter(|verdict| verdict.1).count();
         let to_come = permits.saturating_sub(verdicts.len());
-        let fails = |bad: usize| match self.policy.half_open.failure_rate {
-            None => bad > 0,
-            Some(rate) => bad > 0 && bad as f64 / permits as f64 >= f64::from(rate.ppm()) / 1e6,
-        };
-        if fails(bad) {
+        let reaches = |part: usize, rate: Rate| part > 0 && part as f64 / permits as f64 >= f64::from(rate.ppm()) / 1e6;
+        let fails = |failed: usize| self.policy.half_open.failure_rate.map_or(failed > 0, |rate| reaches(failed, rate));
+        let drags = |slow: usize| slow_rate(&self.policy).is_some_and(|rate| reaches(slow, rate));
+        if fails(failed) || drags(slow) {
             return Some(self.opening(ending));
         }
-        if !fails(bad + to_come) {
+        if !fails(failed + to_come) && !drags(slow + to_come) {
             self.close();
         }
         None
@@ -378,6 +380,11 @@ impl Model {
             (old, new) if old == new => {}
             _ => self.evidence.clear(),
         }
+        let rule = |policy: &Policy| (policy.half_open, slow_rate(policy));
+        if rule(&self.policy) != rule(new) && matches!(self.phase, Phase::HalfOpen { .. }) {
+            self.phase = Phase::HalfOpen { verdicts: Vec::new(), quiet_since: now };
+            self.generation += 1;
+        }
         self.policy = new.clone();
         if self.mode(now) != mode && matches!(self.mode(now), Mode::ForceOpen | Mode::ForceClosed) {
             self.disown(now);
@@ -410,4 +417,10 @@ impl Model {
             self.phase = Phase::Open { deadline: now };
         }
     }
+}
+
+/// The share of slow probes that opens again.
+fn slow_rate(policy: &Policy) -> Option<Rate> {
+    let slow = policy.trip.window.as_ref().and_then(|window| window.slow)?;
+    Some(policy.half_open.slow_rate.unwrap_or(slow.rate))
 }

@@ -1,9 +1,9 @@
-//! What Redis is asked in one round trip each. Whatever stands in a key's place and is none of ours is treated as nothing, and
-//! replaced: nobody should have to clean up before breakers work again.
+//! The scripts, one round trip each. A key that holds a foreign value counts as empty and is overwritten, so that breakers work
+//! again without a manual clean-up.
 
 use redis::Script;
 
-/// The index outlives every record that is kept without end.
+/// How long the index lives: longer than any record.
 pub(super) const INDEX_MILLIS: u64 = 31 * 24 * 3600 * 1000;
 
 pub(super) struct Scripts {
@@ -26,9 +26,9 @@ impl Default for Scripts {
     }
 }
 
-/// KEYS: the index, then one per text. ARGV: the channel, how long the index lives; then four per text: the service, what is
-/// expected, the text, how long it lives. Our texts are ASCII: anything else is none and is replaced. Answers a pair per text: 1
-/// and nothing, or 0 and what stands there.
+/// KEYS: the index, then one per text. ARGV: the channel, the index's time to live; then four per text: the service, the
+/// expected text, the new text, its time to live. Our texts are ASCII: any other text counts as empty. Answers a pair per text: 1 and
+/// an empty text, or 0 and the present text.
 const PUT: &str = r"
 local now = redis.call('TIME')
 local millis = now[1] * 1000 + math.floor(now[2] / 1000)
@@ -51,9 +51,9 @@ redis.call('PEXPIRE', KEYS[1], ARGV[2])
 return answers
 ";
 
-/// KEYS: the record, the lease. ARGV: what the record should be, who asks, when it is due, for how long, the channel, the news. A
-/// lease without an end is none of ours. Answers 1; or 2 and how many milliseconds someone else has it; or 3 and what the record
-/// is; or 4 and how many microseconds are left until it is due.
+/// KEYS: the record, the lease. ARGV: the expected record, the process, when the probe is due, the lease's time to live, the
+/// channel, the message. A lease without an end is foreign. Answers 1 if granted; 2 and the milliseconds that another process holds it;
+/// 3 and the present record; or 4 and the microseconds until the probe is due.
 const LEASE: &str = r"
 local present = redis.pcall('GET', KEYS[1])
 if type(present) ~= 'string' or string.find(present, '[\128-\255]') then present = '' end
@@ -69,7 +69,8 @@ redis.call('PUBLISH', ARGV[5], ARGV[6])
 return { 1, 0, '' }
 ";
 
-/// KEYS: the lease. ARGV: who holds it, for how long, the channel, the news. Answers 1, or 0 if it is not held any more.
+/// KEYS: the lease. ARGV: the process, the time to live, the channel, the message. Answers 1, or 0 if the process no longer holds
+/// the lease.
 const RENEW: &str = r"
 if redis.pcall('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 redis.call('PEXPIRE', KEYS[1], ARGV[2])
@@ -77,9 +78,9 @@ redis.call('PUBLISH', ARGV[3], ARGV[4])
 return 1
 ";
 
-/// The cell-rate algorithm. KEYS: when the next token is due, were they all taken evenly. ARGV: microseconds between tokens, and how
-/// far ahead they may be taken; a time further ahead than both is of a clock that was set back, or none of ours. Answers 0, or the
-/// microseconds until there is a token.
+/// The generic cell rate algorithm. KEYS: when the next token is due if all are taken evenly. ARGV: microseconds between tokens,
+/// and how far ahead they may be taken. A later time comes from a clock that was set back, or is foreign. Answers 0, or the
+/// microseconds until the next token.
 const TAKE: &str = r"
 local now = redis.call('TIME')
 now = now[1] * 1000000 + now[2]
@@ -93,8 +94,8 @@ redis.call('SET', KEYS[1], string.format('%.0f', due), 'PX', math.ceil((due - no
 return 0
 ";
 
-/// KEYS: the index, the processes, the life. ARGV: who comes by, since when (milliseconds), a new life, changes at the most.
-/// Answers the time, the number of processes, the life, and the services that changed.
+/// KEYS: the index, the processes, the life. ARGV: the process, the time of its last sync (milliseconds), a new life, the most
+/// changes to read. Answers the time, the number of processes, the life, and the services that changed.
 const SYNC: &str = r"
 local now = redis.call('TIME')
 local millis = now[1] * 1000 + math.floor(now[2] / 1000)
