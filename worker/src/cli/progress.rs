@@ -2,8 +2,10 @@
 
 use std::{
     io::{IsTerminal, Write as _, stderr},
-    time::{Duration, Instant},
+    time::Duration,
 };
+
+use tokio::time::Instant;
 
 use super::say;
 use crate::report::{Paint, Step, neutral::clipped, step};

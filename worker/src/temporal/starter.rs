@@ -6,6 +6,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
+use jiff::Timestamp;
 use temporalio_client::{
     Client, NamespacedClient, WorkflowCancelOptions, WorkflowDescribeOptions, WorkflowExecutionDescription,
     WorkflowExecutionStatus, WorkflowGetResultOptions, WorkflowHandle, WorkflowQueryOptions, WorkflowStartOptions,
@@ -256,7 +257,8 @@ impl Investigation {
         let Ok(described) = self.describe().await else { return Ok(()) };
         let Some(task) = &described.raw().pending_workflow_task else { return Ok(()) };
         let scheduled = task.original_scheduled_time.or(task.scheduled_time);
-        let waited = scheduled.and_then(|at| SystemTime::try_from(at).ok()).and_then(|at| at.elapsed().ok());
+        let scheduled = scheduled.and_then(|at| SystemTime::try_from(at).ok());
+        let waited = scheduled.and_then(|at| since(at, Timestamp::now()));
         let waits = task.state == i32::from(PendingWorkflowTaskState::Scheduled);
         if !waits || waited.is_none_or(|waited| waited < STALLED) {
             return Ok(());
@@ -319,13 +321,19 @@ fn not_started(error: &WorkflowStartError) -> CliError {
 /// When there is none.
 pub async fn require_worker(client: &Client, task_queue: &str) -> Result<(), CliError> {
     let pollers = pollers(client, task_queue).await?;
-    let alive = |poller: &PollerInfo| last_seen(poller).is_none_or(|ago| ago < POLLS);
+    let now = Timestamp::now();
+    let alive = |poller: &PollerInfo| last_seen(poller, now).is_none_or(|ago| ago < POLLS);
     if pollers.iter().any(alive) { Ok(()) } else { Err(no_worker(task_queue, &pollers, None)) }
 }
 
 /// How long ago a worker last asked for tasks.
-fn last_seen(poller: &PollerInfo) -> Option<Duration> {
-    SystemTime::try_from(poller.last_access_time?).ok()?.elapsed().ok()
+fn last_seen(poller: &PollerInfo, now: Timestamp) -> Option<Duration> {
+    since(SystemTime::try_from(poller.last_access_time?).ok()?, now)
+}
+
+/// The time from `then` to `now`; `None` if `then` is later.
+fn since(then: SystemTime, now: Timestamp) -> Option<Duration> {
+    SystemTime::from(now).duration_since(then).ok()
 }
 
 /// The workers that asked for tasks of the queue in the last minutes.
@@ -347,7 +355,8 @@ async fn pollers(client: &Client, task_queue: &str) -> Result<Vec<PollerInfo>, C
 
 /// The error about a queue without a worker. `waiting` is the investigation that waits there.
 fn no_worker(queue: &str, pollers: &[PollerInfo], waiting: Option<&str>) -> CliError {
-    let seen = pollers.iter().filter_map(last_seen).min();
+    let now = Timestamp::now();
+    let seen = pollers.iter().filter_map(|poller| last_seen(poller, now)).min();
     let seen = seen.map(|ago| format!("; one asked for tasks {} s ago", ago.as_secs())).unwrap_or_default();
     let start = "start one with `osint worker` (or `osint dev`)";
     let next = match waiting {
@@ -372,11 +381,12 @@ mod tests {
 
     #[test]
     fn a_worker_of_minutes_ago_is_no_worker() {
+        let now = Timestamp::now();
         let at = |ago: u64| PollerInfo {
-            last_access_time: Some((SystemTime::now() - Duration::from_secs(ago)).into()),
+            last_access_time: Some((SystemTime::from(now) - Duration::from_secs(ago)).into()),
             ..PollerInfo::default()
         };
-        assert!(last_seen(&at(180)).is_some_and(|ago| ago > POLLS));
+        assert!(last_seen(&at(180), now).is_some_and(|ago| ago > POLLS));
         let error = no_worker("osint", &[at(300), at(180)], Some("investigation-1")).to_string();
         assert!(error.contains("one asked for tasks 18") && error.contains("osint follow investigation-1"), "{error}");
     }

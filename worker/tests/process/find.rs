@@ -1,9 +1,10 @@
 //! Investigations that are found, followed, ended and asked again, by the command as a user types it.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use osint_tests::wait::eventually;
 use serde_json::Value;
+use tokio::time::Instant;
 
 use crate::fixture::{Fixture, osint, printed};
 

@@ -8,7 +8,7 @@ const STYLE: &str = include_str!("style.css");
 #[must_use]
 pub fn html(page: &Page) -> String {
     let title = escape(page.title.text());
-    let summary: String = page.summary.iter().map(|cell| paragraph(cell)).collect();
+    let summary: String = page.summary.iter().map(paragraph).collect();
     let sections: String = page.sections.iter().map(section).collect();
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
