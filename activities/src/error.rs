@@ -7,7 +7,7 @@
 
 use std::time::Duration;
 
-use circuit_registry::{Classify, Verdict};
+use circuit_registry::{Classify, Failure, FailureKind, Verdict};
 use serde::{Deserialize, Serialize};
 
 /// What one answer of an upstream turned out to be.
@@ -169,6 +169,16 @@ impl Classify for SourceError {
 
     fn retry_after(&self) -> Option<Duration> {
         self.retry_after
+    }
+
+    fn failure(&self) -> Failure {
+        let kind = match self.class {
+            Class::Throttled => FailureKind::Throttled,
+            Class::Timeout => FailureKind::Timeout,
+            Class::BadShape => FailureKind::Answer,
+            _ => FailureKind::Other,
+        };
+        Failure::new(kind).saying(&self.reason)
     }
 }
 

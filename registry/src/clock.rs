@@ -6,6 +6,8 @@
 
 use std::{
     fmt,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
     time::{Duration, SystemTime},
 };
 
@@ -126,6 +128,33 @@ impl WallClock for SystemWallClock {
 impl fmt::Debug for SystemWallClock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("SystemWallClock")
+    }
+}
+
+/// Turns points in time into wall time.
+#[derive(Clone)]
+pub(crate) struct WallTime {
+    clock: Clock,
+    wall: Arc<dyn WallClock>,
+}
+
+impl WallTime {
+    pub(crate) fn new(clock: Clock, wall: Arc<dyn WallClock>) -> Self {
+        Self { clock, wall }
+    }
+
+    /// The wall time of `tick`, which is not later than now. 1970 if the wall clock panics. Not for a call to ask: a wall clock
+    /// may block.
+    pub(crate) fn at(&self, tick: Tick) -> SystemTime {
+        let age = self.clock.now().since(tick);
+        let now = catch_unwind(AssertUnwindSafe(|| self.wall.now())).ok();
+        now.and_then(|now| now.checked_sub(age)).unwrap_or(SystemTime::UNIX_EPOCH)
+    }
+}
+
+impl fmt::Debug for WallTime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("WallTime")
     }
 }
 

@@ -2,7 +2,10 @@
 
 use std::{convert::Infallible, error::Error, fmt, io, time::Duration};
 
-use crate::outcome::{ServiceName, Verdict};
+use crate::{
+    failure::{Failure, FailureKind, Judgement},
+    outcome::{ServiceName, Verdict},
+};
 
 /// Why a breaker rejects a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -135,6 +138,19 @@ pub trait Classify {
     fn retry_after(&self) -> Option<Duration> {
         None
     }
+
+    /// For a [`Verdict::Failure`]: what happened, in a few words without secrets. It is shown as the last failure of the
+    /// breaker. The default says that the kind is unknown, because the text of an error may hold anything.
+    fn failure(&self) -> Failure {
+        Failure::new(FailureKind::Other)
+    }
+
+    /// All of these at once.
+    fn judgement(&self) -> Judgement {
+        let verdict = self.verdict();
+        let failure = (verdict == Verdict::Failure).then(|| self.failure());
+        Judgement { verdict, retry_after: self.retry_after(), failure }
+    }
 }
 
 impl Classify for Infallible {
@@ -151,11 +167,26 @@ impl Classify for io::Error {
             _ => Verdict::Failure,
         }
     }
+
+    fn failure(&self) -> Failure {
+        let kind = match self.kind() {
+            io::ErrorKind::TimedOut => FailureKind::Timeout,
+            io::ErrorKind::UnexpectedEof | io::ErrorKind::InvalidData => FailureKind::Answer,
+            io::ErrorKind::Other => return Failure::new(FailureKind::Other),
+            _ => FailureKind::Connection,
+        };
+        // The words of the kind, and not of the error, which may name files and hosts.
+        Failure::new(kind).saying(&self.kind().to_string())
+    }
 }
 
 impl Classify for tokio::time::error::Elapsed {
     fn verdict(&self) -> Verdict {
         Verdict::Failure
+    }
+
+    fn failure(&self) -> Failure {
+        Failure::new(FailureKind::Timeout)
     }
 }
 

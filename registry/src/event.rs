@@ -17,11 +17,12 @@ use std::{
 };
 
 use crate::{
-    clock::{Clock, Tick, WallClock},
+    clock::{Tick, WallTime},
     error::Rejection,
     outcome::{ServiceName, Settlement, Verdict},
     policy::Mode,
-    state::machine::Transition,
+    state::{PastFailure, heard::HeardStep},
+    view::{LastFailure, Transition},
 };
 
 /// Events waiting at the most; beyond that they are dropped and counted.
@@ -95,8 +96,41 @@ pub trait Observer: Send + Sync {
     }
 }
 
+/// What a breaker announces. A change of state becomes a [`Transition`] on the observers' thread, which may ask the wall
+/// clock.
+pub(crate) enum Announcement {
+    Kind(EventKind),
+    Transition { heard: HeardStep, last_failure: Option<PastFailure>, would_open: bool },
+}
+
+impl From<EventKind> for Announcement {
+    fn from(kind: EventKind) -> Self {
+        Self::Kind(kind)
+    }
+}
+
+impl Announcement {
+    fn kind(self, wall: &WallTime) -> EventKind {
+        let (heard, last_failure, would_open) = match self {
+            Self::Kind(kind) => return kind,
+            Self::Transition { heard, last_failure, would_open } => (heard, last_failure, would_open),
+        };
+        let step = heard.step;
+        let transition = Transition {
+            from: step.from,
+            since: wall.at(heard.since),
+            to: step.to,
+            cause: step.cause,
+            generation: step.generation,
+            open_for: step.open_for,
+            last_failure: last_failure.map(|past| LastFailure::new(past, wall)),
+        };
+        if would_open { EventKind::WouldOpen(transition) } else { EventKind::Transition(transition) }
+    }
+}
+
 enum Message {
-    Event { service: ServiceName, tick: Tick, kind: EventKind },
+    Event { service: ServiceName, tick: Tick, what: Announcement },
     Flush(Sender<()>),
 }
 
@@ -110,7 +144,7 @@ pub(crate) struct Announcer {
 
 impl Announcer {
     /// Starts the thread that serves `observers`. It ends when the last announcer is gone.
-    pub(crate) fn start(observers: Vec<Arc<dyn Observer>>, clock: Clock, wall: Arc<dyn WallClock>) -> Self {
+    pub(crate) fn start(observers: Vec<Arc<dyn Observer>>, wall: WallTime) -> Self {
         let observers: Vec<_> = observers.into_iter().map(|observer| (observer.wants_calls(), observer)).collect();
         let wants_calls = observers.iter().any(|(wants_calls, _)| *wants_calls);
         let dropped = Arc::new(AtomicU64::new(0));
@@ -119,16 +153,16 @@ impl Announcer {
         }
         let (queue, events) = sync_channel(QUEUE);
         let thread = thread::Builder::new().name("breaker-events".into());
-        let started = thread.spawn(move || serve(&events, &observers, clock, &*wall));
+        let started = thread.spawn(move || serve(&events, &observers, &wall));
         // Without the thread no observer hears anything; the breakers work all the same.
         let queue = started.is_ok().then_some(queue);
         Self { queue, dropped, wants_calls }
     }
 
     /// Queues an event; never waits.
-    pub(crate) fn announce(&self, service: &ServiceName, tick: Tick, kind: EventKind) {
+    pub(crate) fn announce(&self, service: &ServiceName, tick: Tick, what: impl Into<Announcement>) {
         let Some(queue) = &self.queue else { return };
-        let message = Message::Event { service: service.clone(), tick, kind };
+        let message = Message::Event { service: service.clone(), tick, what: what.into() };
         if let Err(TrySendError::Full(_)) = queue.try_send(message) {
             self.dropped.fetch_add(1, Ordering::Relaxed);
         }
@@ -155,19 +189,17 @@ impl fmt::Debug for Announcer {
     }
 }
 
-fn serve(events: &Receiver<Message>, observers: &[(bool, Arc<dyn Observer>)], clock: Clock, wall: &dyn WallClock) {
+fn serve(events: &Receiver<Message>, observers: &[(bool, Arc<dyn Observer>)], wall: &WallTime) {
     while let Ok(message) = events.recv() {
-        let (service, tick, kind) = match message {
+        let (service, tick, what) = match message {
             Message::Flush(done) => {
                 let _ = done.send(());
                 continue;
             }
-            Message::Event { service, tick, kind } => (service, tick, kind),
+            Message::Event { service, tick, what } => (service, tick, what),
         };
         // The wall clock is read here and not by the breaker: not even a clock that blocks touches a call.
-        let age = clock.now().since(tick);
-        let at = catch_unwind(AssertUnwindSafe(|| wall.now())).ok().and_then(|now| now.checked_sub(age));
-        let event = Event { service, at: at.unwrap_or(SystemTime::UNIX_EPOCH), kind };
+        let event = Event { service, at: wall.at(tick), kind: what.kind(wall) };
         let of_a_call =
             matches!(event.kind, EventKind::Admitted { .. } | EventKind::Rejected(_) | EventKind::Settled { .. });
         for (_, observer) in observers.iter().filter(|(wants_calls, _)| *wants_calls || !of_a_call) {
@@ -192,14 +224,17 @@ impl Observer for LogObserver {
         match &event.kind {
             EventKind::Transition(t) => {
                 let open_for = t.open_for.unwrap_or_default();
+                let since = jiff::Timestamp::try_from(t.since).unwrap_or_default();
+                let last_failure = t.last_failure.as_ref().map(tracing::field::display);
                 if t.open_for.is_some() {
-                    tracing::warn!(service, from = %t.from, to = %t.to, reason = %t.cause, ?open_for, %at, "circuit breaker opened");
+                    tracing::warn!(service, from = %t.from, %since, to = %t.to, reason = %t.cause, ?open_for, last_failure, %at, "circuit breaker opened");
                 } else {
-                    tracing::info!(service, from = %t.from, to = %t.to, reason = %t.cause, %at, "circuit breaker {}", t.to);
+                    tracing::info!(service, from = %t.from, %since, to = %t.to, reason = %t.cause, last_failure, %at, "circuit breaker {}", t.to);
                 }
             }
             EventKind::WouldOpen(t) => {
-                tracing::warn!(service, reason = %t.cause, %at, "circuit breaker would open (observing only)");
+                let last_failure = t.last_failure.as_ref().map(tracing::field::display);
+                tracing::warn!(service, reason = %t.cause, last_failure, %at, "circuit breaker would open (observing only)");
             }
             EventKind::Overridden { mode, who, why } => {
                 tracing::warn!(service, mode = mode.as_str(), who, why, %at, "circuit breaker override");

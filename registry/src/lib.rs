@@ -27,6 +27,7 @@ mod breaker;
 mod clock;
 mod error;
 mod event;
+mod failure;
 mod fleet;
 mod hash;
 mod integrations;
@@ -43,6 +44,7 @@ pub use breaker::{Breaker, Permit, context::CallContext};
 pub use clock::{Stamp, SystemWallClock, WallClock};
 pub use error::{CallError, Classify, RejectReason, Rejection};
 pub use event::{Event, EventKind, Observer};
+pub use failure::{Failure, FailureKind, Judgement};
 pub use fleet::store_sync::StoreSync;
 pub use integrations::http;
 #[cfg(feature = "prometheus")]
@@ -57,11 +59,8 @@ pub use policy::{
     config::{BreakersConfig, ConfigError, Place},
 };
 pub use registry::{CircuitRegistry, RegistryBuilder};
-pub use state::{
-    machine::{Cause, Transition},
-    overrides::Override,
-};
-pub use view::{BreakerView, CallCounts, OverrideView};
+pub use state::{machine::Cause, overrides::Override};
+pub use view::{BreakerView, CallCounts, LastFailure, OverrideView, Transition};
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

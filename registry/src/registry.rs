@@ -1,7 +1,6 @@
 //! The registry: a set of named breakers, and how it is put together.
 
 use std::{
-    collections::BTreeMap,
     fmt,
     hash::{BuildHasher, RandomState},
     ops::Deref,
@@ -14,12 +13,12 @@ use std::{
 
 use crate::{
     breaker::{Breaker, call::Call, inner::BreakerInner, shared::Shared, store_port::StorePort, table::BreakerTable},
-    clock::{Clock, SystemWallClock, WallClock},
+    clock::{Clock, SystemWallClock, WallClock, WallTime},
     error::{CallError, Classify},
     event::{Announcer, EventKind, LogObserver, Observer},
     fleet::{store_handle::StoreHandle, store_sync::StoreSync},
     outcome::ServiceName,
-    policy::{ConfigDiff, Policy, config::BreakersConfig},
+    policy::{ConfigDiff, config::BreakersConfig},
     store::Store,
     view::BreakerView,
 };
@@ -221,7 +220,7 @@ impl CircuitRegistry {
     }
 
     #[cfg(feature = "temporal")]
-    pub(crate) fn policy_of(&self, service: &str) -> Arc<Policy> {
+    pub(crate) fn policy_of(&self, service: &str) -> Arc<crate::policy::Policy> {
         self.table.policy_of(service)
     }
 
@@ -244,7 +243,7 @@ impl CircuitRegistry {
     }
 
     #[cfg(feature = "prometheus")]
-    pub(crate) fn breakers(&self) -> BTreeMap<ServiceName, Arc<BreakerInner>> {
+    pub(crate) fn breakers(&self) -> std::collections::BTreeMap<ServiceName, Arc<BreakerInner>> {
         self.table.breakers()
     }
 }
@@ -355,10 +354,12 @@ impl RegistryBuilder {
         let process = self.process.unwrap_or_else(|| format!("{:016x}", RandomState::new().hash_one(seed)));
         let clock = Clock::start();
         let (wall, reload_wall) = (self.wall.clone(), self.wall.clone());
+        let wall_time = WallTime::new(clock, self.wall);
         let store = self.store.map(|store| Arc::new(StoreHandle::new(store, clock, wall, process)));
         let shared = Shared {
             clock,
-            announcer: Announcer::start(self.observers, clock, self.wall),
+            announcer: Announcer::start(self.observers, wall_time.clone()),
+            wall: wall_time,
             measured: self.measured,
             seed,
             store: store.clone().map(|store| store as Arc<dyn StorePort>),

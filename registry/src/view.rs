@@ -1,11 +1,76 @@
 //! What a breaker looks like from outside, at one moment.
 
-use std::time::Duration;
+use std::{
+    fmt,
+    time::{Duration, SystemTime},
+};
 
 use serde::{Serialize, Serializer};
 
-use crate::outcome::{ServiceName, State};
-use crate::policy::Mode;
+use crate::{
+    clock::WallTime,
+    failure::FailureKind,
+    outcome::{ServiceName, State},
+    policy::Mode,
+    state::{PastFailure, machine::Cause},
+};
+
+/// The last failure of a breaker.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct LastFailure {
+    /// Its kind.
+    #[serde(serialize_with = "kind")]
+    pub kind: FailureKind,
+    /// What happened, in a few words without secrets.
+    pub text: String,
+    /// When the call ended, by the wall clock.
+    #[serde(serialize_with = "wall_time")]
+    pub at: SystemTime,
+    /// How long the call took, where that is measured.
+    #[serde(rename = "took_ms", serialize_with = "millis")]
+    pub took: Option<Duration>,
+}
+
+impl LastFailure {
+    pub(crate) fn new(past: PastFailure, wall: &WallTime) -> Self {
+        let PastFailure { failure, at, took } = past;
+        Self { kind: failure.kind(), text: failure.text().to_owned(), at: wall.at(at), took }
+    }
+}
+
+/// `timeout: no answer within 5s (after 5.001s, at 2026-12-01T03:20:00Z)`.
+impl fmt::Display for LastFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let at = jiff::Timestamp::try_from(self.at).unwrap_or_default();
+        write!(f, "{}: {} (", self.kind, self.text)?;
+        if let Some(took) = self.took {
+            write!(f, "after {took:?}, ")?;
+        }
+        write!(f, "at {at})")
+    }
+}
+
+/// A change of state, as observers hear of it. The transitions of one breaker form a path: each begins in the state in which
+/// the one before ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Transition {
+    /// The state before.
+    pub from: State,
+    /// Since when the breaker had been in the state before, by the wall clock.
+    pub since: SystemTime,
+    /// The state after.
+    pub to: State,
+    /// Why.
+    pub cause: Cause,
+    /// The generation that began with it.
+    pub generation: u64,
+    /// For an opening, how long it lasts.
+    pub open_for: Option<Duration>,
+    /// The last failure before it, if there was one.
+    pub last_failure: Option<LastFailure>,
+}
 
 /// One breaker, as it was when it was looked at. Looking changes nothing.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -19,6 +84,11 @@ pub struct BreakerView {
     /// Whether the breaker decides, watches or is overruled.
     #[serde(serialize_with = "mode")]
     pub mode: Mode,
+    /// Since when callers have felt this state, by the wall clock.
+    #[serde(serialize_with = "wall_time")]
+    pub since: SystemTime,
+    /// The last failure that counted, if there was one since the process started.
+    pub last_failure: Option<LastFailure>,
     /// Why it is not simply closed: what opened it, or who overrules it and why.
     pub reason: Option<String>,
     /// Changes with every change of state.
@@ -112,6 +182,14 @@ impl CallCounts {
 
 fn display<S: Serializer>(state: &State, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(state.as_str())
+}
+
+fn kind<S: Serializer>(kind: &FailureKind, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(kind.as_str())
+}
+
+fn wall_time<S: Serializer>(time: &SystemTime, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(&jiff::Timestamp::try_from(*time).unwrap_or_default())
 }
 
 fn mode<S: Serializer>(mode: &Mode, serializer: S) -> Result<S::Ok, S::Error> {

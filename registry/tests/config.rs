@@ -176,119 +176,104 @@ fn a_share_is_more_than_nothing_and_at_most_everything() {
     ]);
 }
 
+/// Keys that are right one by one and make no sense together.
+const SENSELESS: &[Bad] = &[
+    ("services: { s: { window: { calls: 10 } } }", 1, 26, "services.s.window", "an empty window never trips"),
+    ("services: { s: { window: {} } }", 1, 26, "services.s.window", "needs `calls: 100` or `time: 60s`"),
+    ("services: { s: { window: } }", 1, 24, "services.s.window", "needs `calls: 100` or `time: 60s`"),
+    ("services: { s: { window: { failure_rate: 50% } } }", 1, 26, "services.s.window", "needs `calls: 100` or"),
+    ("services: { s: { window: { calls: 0, failure_rate: 50% } } }", 1, 35, "services.s.window.calls", "at least 1"),
+    (
+        "services: { s: { window: { time: 0s, failure_rate: 50% } } }",
+        1,
+        34,
+        "services.s.window.time",
+        "longer than zero",
+    ),
+    ("services: { s: { window: { calls: 9, time: 1s, failure_rate: 50% } } }", 1, 26, "services.s.window", "not both"),
+    (
+        "services: { s: { window: { calls: 1000001, failure_rate: 50% } } }",
+        1,
+        35,
+        "services.s.window.calls",
+        "at most 1000000",
+    ),
+    (
+        "services: { s: { window: { calls: 9, minimum_calls: 10, failure_rate: 50% } } }",
+        1,
+        53,
+        "services.s.window.minimum_calls",
+        "at most `calls` (9)",
+    ),
+    ("services: { s: { window: { calls: 9, slow_call: 2s } } }", 1, 26, "services.s.window", "belong together"),
+    ("services: { s: { window: { calls: 9, slow_rate: 50% } } }", 1, 26, "services.s.window", "belong together"),
+    ("services: { s: { bulkhead: {} } }", 1, 28, "services.s.bulkhead", "needs `max_concurrent`"),
+    ("services: { s: { cache: {} } }", 1, 25, "services.s.cache", "needs `max_age`"),
+    ("services: { s: { on_open: sleep } }", 1, 27, "services.s.on_open", "degrade, wait, not `sleep`"),
+    ("services: { s: { mode: enforced } }", 1, 24, "services.s.mode", "enforce, observe, force_open, force_closed"),
+    ("services: { s: { status: { \"404\": fine } } }", 1, 35, "services.s.status.404", "success, failure, throttled"),
+    ("services: { s: { status: { 600: success } } }", 1, 28, "services.s.status.600", "an HTTP status such as 404"),
+    ("services: { s: { status: { 99: success } } }", 1, 28, "services.s.status.99", "an HTTP status"),
+    ("services: { s: { status: { 6xx: success } } }", 1, 28, "services.s.status.6xx", "an HTTP status"),
+    ("services: { s: { status: { 0404: success } } }", 1, 28, "services.s.status.0404", "an HTTP status"),
+    ("services: { s: { rate_limit: 0/s } }", 1, 30, "services.s.rate_limit", "a rate such as 1/s"),
+    ("services: { s: { rate_limit: 1 } }", 1, 30, "services.s.rate_limit", "a rate such as 1/s"),
+    ("services: { s: { rate_limit: 1/0s } }", 1, 30, "services.s.rate_limit", "a rate such as 1/s"),
+    ("services: { s: { rate_limit: -1/s } }", 1, 30, "services.s.rate_limit", "a rate such as 1/s"),
+    (
+        "services: { s: { rate_limit: 4294967295/ms } }",
+        1,
+        30,
+        "services.s.rate_limit",
+        "more than one call per nanosecond",
+    ),
+    ("services: { s: { rate_limit: { limit: 3 } } }", 1, 30, "services.s.rate_limit", "needs `per`"),
+    (
+        "services: { s: { reset_growth: { factor: 0.5 } } }",
+        1,
+        42,
+        "services.s.reset_growth.factor",
+        "between 1 and 1000",
+    ),
+    ("services: { s: { reset_growth: { factor: .nan } } }", 1, 42, "services.s.reset_growth.factor", "not `.nan`"),
+    (
+        "services: { s: { reset_growth: { factor: NaN } } }",
+        1,
+        42,
+        "services.s.reset_growth.factor",
+        "between 1 and 1000",
+    ),
+    (
+        "services: { s: { retry: { base: 3s, cap: 2s } } }",
+        1,
+        42,
+        "services.s.retry.cap",
+        "must not be shorter than base",
+    ),
+    (
+        "services: { s: { reset_timeout: 20m, reset_growth: { max: 10m } } }",
+        1,
+        33,
+        "services.s.reset_timeout",
+        "longer than reset_growth.max",
+    ),
+    (
+        "defaults: { reset_timeout: 20m, reset_growth: { max: 10m } }\nservices: { s: {} }",
+        1,
+        28,
+        "defaults.reset_timeout",
+        "longer than reset_growth.max",
+    ),
+    ("services: { s: { activities: s } }", 1, 30, "services.s.activities", "a list of names"),
+    ("services: { s: { activities: [''] } }", 1, 31, "services.s.activities", "must not be empty"),
+    ("services:\n  a: { activities: [x] }\n  b: { activities: [x] }", 3, 6, "services.b", "already guarded by `a`"),
+    ("services: { '': {} }", 1, 13, "services.", "needs a name"),
+    ("services: { \"a\\nb\": {} }", 1, 13, "services.a\\nb", "control characters"),
+];
+
 #[test]
 fn what_makes_no_sense_together_is_refused() {
-    assert_refused(&[
-        ("services: { s: { window: { calls: 10 } } }", 1, 26, "services.s.window", "an empty window never trips"),
-        ("services: { s: { window: {} } }", 1, 26, "services.s.window", "needs `calls: 100` or `time: 60s`"),
-        ("services: { s: { window: } }", 1, 24, "services.s.window", "needs `calls: 100` or `time: 60s`"),
-        ("services: { s: { window: { failure_rate: 50% } } }", 1, 26, "services.s.window", "needs `calls: 100` or"),
-        (
-            "services: { s: { window: { calls: 0, failure_rate: 50% } } }",
-            1,
-            35,
-            "services.s.window.calls",
-            "at least 1",
-        ),
-        (
-            "services: { s: { window: { time: 0s, failure_rate: 50% } } }",
-            1,
-            34,
-            "services.s.window.time",
-            "longer than zero",
-        ),
-        (
-            "services: { s: { window: { calls: 9, time: 1s, failure_rate: 50% } } }",
-            1,
-            26,
-            "services.s.window",
-            "not both",
-        ),
-        (
-            "services: { s: { window: { calls: 1000001, failure_rate: 50% } } }",
-            1,
-            35,
-            "services.s.window.calls",
-            "at most 1000000",
-        ),
-        (
-            "services: { s: { window: { calls: 9, minimum_calls: 10, failure_rate: 50% } } }",
-            1,
-            53,
-            "services.s.window.minimum_calls",
-            "at most `calls` (9)",
-        ),
-        ("services: { s: { window: { calls: 9, slow_call: 2s } } }", 1, 26, "services.s.window", "belong together"),
-        ("services: { s: { window: { calls: 9, slow_rate: 50% } } }", 1, 26, "services.s.window", "belong together"),
-        ("services: { s: { bulkhead: {} } }", 1, 28, "services.s.bulkhead", "needs `max_concurrent`"),
-        ("services: { s: { cache: {} } }", 1, 25, "services.s.cache", "needs `max_age`"),
-        ("services: { s: { on_open: sleep } }", 1, 27, "services.s.on_open", "degrade, wait, not `sleep`"),
-        ("services: { s: { mode: enforced } }", 1, 24, "services.s.mode", "enforce, observe, force_open, force_closed"),
-        (
-            "services: { s: { status: { \"404\": fine } } }",
-            1,
-            35,
-            "services.s.status.404",
-            "success, failure, throttled",
-        ),
-        ("services: { s: { status: { 600: success } } }", 1, 28, "services.s.status.600", "an HTTP status such as 404"),
-        ("services: { s: { status: { 99: success } } }", 1, 28, "services.s.status.99", "an HTTP status"),
-        ("services: { s: { status: { 6xx: success } } }", 1, 28, "services.s.status.6xx", "an HTTP status"),
-        ("services: { s: { status: { 0404: success } } }", 1, 28, "services.s.status.0404", "an HTTP status"),
-        ("services: { s: { rate_limit: 0/s } }", 1, 30, "services.s.rate_limit", "a rate such as 1/s"),
-        ("services: { s: { rate_limit: 1 } }", 1, 30, "services.s.rate_limit", "a rate such as 1/s"),
-        ("services: { s: { rate_limit: 1/0s } }", 1, 30, "services.s.rate_limit", "a rate such as 1/s"),
-        ("services: { s: { rate_limit: -1/s } }", 1, 30, "services.s.rate_limit", "a rate such as 1/s"),
-        (
-            "services: { s: { rate_limit: 4294967295/ms } }",
-            1,
-            30,
-            "services.s.rate_limit",
-            "more than one call per nanosecond",
-        ),
-        ("services: { s: { rate_limit: { limit: 3 } } }", 1, 30, "services.s.rate_limit", "needs `per`"),
-        (
-            "services: { s: { reset_growth: { factor: 0.5 } } }",
-            1,
-            42,
-            "services.s.reset_growth.factor",
-            "between 1 and 1000",
-        ),
-        ("services: { s: { reset_growth: { factor: .nan } } }", 1, 42, "services.s.reset_growth.factor", "not `.nan`"),
-        (
-            "services: { s: { reset_growth: { factor: NaN } } }",
-            1,
-            42,
-            "services.s.reset_growth.factor",
-            "between 1 and 1000",
-        ),
-        (
-            "services: { s: { retry: { base: 3s, cap: 2s } } }",
-            1,
-            42,
-            "services.s.retry.cap",
-            "must not be shorter than base",
-        ),
-        (
-            "services: { s: { reset_timeout: 20m, reset_growth: { max: 10m } } }",
-            1,
-            33,
-            "services.s.reset_timeout",
-            "longer than reset_growth.max",
-        ),
-        (
-            "defaults: { reset_timeout: 20m, reset_growth: { max: 10m } }\nservices: { s: {} }",
-            1,
-            28,
-            "defaults.reset_timeout",
-            "longer than reset_growth.max",
-        ),
-        ("services: { s: { activities: s } }", 1, 30, "services.s.activities", "a list of names"),
-        ("services: { s: { activities: [''] } }", 1, 31, "services.s.activities", "must not be empty"),
-        ("services:\n  a: { activities: [x] }\n  b: { activities: [x] }", 3, 6, "services.b", "already guarded by `a`"),
-        ("services: { '': {} }", 1, 13, "services.", "needs a name"),
-        ("services: { \"a\\nb\": {} }", 1, 13, "services.a\\nb", "control characters"),
-    ]);
+    assert_refused(SENSELESS);
     let long = format!("services: {{ {}: {{}} }}", "x".repeat(201));
     assert!(BreakersConfig::from_yaml(&long).unwrap_err().message().contains("200 bytes"));
 }
@@ -482,10 +467,7 @@ fn a_name_is_what_stands_there() {
     assert_eq!(config.service_for_activity("7"), None);
 }
 
-#[test]
-fn every_key_is_read() {
-    let config = BreakersConfig::from_yaml(
-        "
+const EVERY_KEY: &str = "
 defaults:
   fail_max: 5                     # consecutive failures
   reset_timeout: 30s
@@ -510,9 +492,11 @@ services:
     activities: [lookup, search]
     bulkhead: { max_concurrent: 2, max_wait: 0s }
   fleet_wide: { rate_limit: { limit: 500, per: 1min, scope: fleet }, on_open: wait }
-",
-    )
-    .unwrap();
+";
+
+#[test]
+fn every_key_is_read() {
+    let config = BreakersConfig::from_yaml(EVERY_KEY).unwrap();
     let n = |n| NonZeroU32::new(n).unwrap();
     let percent = |n| Rate::percent(n).unwrap();
     let secs = Duration::from_secs;

@@ -8,15 +8,15 @@ use futures::stream;
 use serde_json::Value;
 
 /// The page of a load balancer that has lost its back end.
-pub(super) const HTML_GATEWAY: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/html/gateway.html"));
+pub(crate) const HTML_GATEWAY: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/html/gateway.html"));
 /// The page a firewall shows to clients it takes for robots.
-pub(super) const HTML_CHALLENGE: &str =
+pub(crate) const HTML_CHALLENGE: &str =
     include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/html/challenge.html"));
 /// The page of a planned outage.
-pub(super) const HTML_MAINTENANCE: &str =
+pub(crate) const HTML_MAINTENANCE: &str =
     include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/html/maintenance.html"));
-/// The page of a web server that has nothing at a path.
-pub(super) const HTML_MOVED: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/html/moved.html"));
+/// The page of a web server for an unknown path.
+pub(crate) const HTML_MOVED: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/html/moved.html"));
 /// 64 MiB of spaces behind gzip's 65 kB.
 static GZIP_BOMB: &[u8] = include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/bomb.gz"));
 
@@ -24,7 +24,7 @@ static GZIP_BOMB: &[u8] = include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/f
 #[derive(Debug, Clone)]
 enum Payload {
     Whole(Cow<'static, [u8]>),
-    /// `first`, then `chunk` as often as said, then `last`: large bodies that never exist in memory.
+    /// `first`, then `chunk` as many times as `times` says, then `last`: large bodies that are never whole in memory.
     Repeated {
         first: &'static str,
         chunk: Bytes,
@@ -33,9 +33,9 @@ enum Payload {
     },
 }
 
-/// A response in the making.
+/// An answer, before it becomes an HTTP response.
 #[derive(Debug, Clone)]
-pub(super) struct Answer {
+pub(crate) struct Answer {
     status: u16,
     headers: Vec<(&'static str, String)>,
     payload: Payload,
@@ -44,22 +44,22 @@ pub(super) struct Answer {
 
 impl Answer {
     /// Status 200 with JSON.
-    pub(super) fn ok(value: Value) -> Answer {
+    pub(crate) fn ok(value: Value) -> Answer {
         Answer::json(200, value)
     }
 
     /// JSON with a status.
-    pub(super) fn json(status: u16, value: Value) -> Answer {
+    pub(crate) fn json(status: u16, value: Value) -> Answer {
         Answer::bytes(status, "application/json", Cow::Owned(value.to_string().into_bytes()))
     }
 
     /// HTML in UTF-8 with a status.
-    pub(super) fn html(status: u16, body: &str) -> Answer {
+    pub(crate) fn html(status: u16, body: &str) -> Answer {
         Answer::text(status, "text/html; charset=utf-8", body)
     }
 
     /// A SOAP 1.1 envelope around this content.
-    pub(super) fn soap(status: u16, content: &str) -> Answer {
+    pub(crate) fn soap(status: u16, content: &str) -> Answer {
         let namespace = "http://schemas.xmlsoap.org/soap/envelope/";
         let open = format!(r#"<?xml version="1.0" encoding="UTF-8"?><env:Envelope xmlns:env="{namespace}">"#);
         let body = format!("{open}<env:Header/><env:Body>{content}</env:Body></env:Envelope>");
@@ -67,24 +67,24 @@ impl Answer {
     }
 
     /// Any text with its content type.
-    pub(super) fn text(status: u16, content_type: &str, body: &str) -> Answer {
+    pub(crate) fn text(status: u16, content_type: &str, body: &str) -> Answer {
         Answer::bytes(status, content_type, Cow::Owned(body.as_bytes().to_vec()))
     }
 
     /// Any bytes with their content type.
-    pub(super) fn bytes(status: u16, content_type: &str, body: Cow<'static, [u8]>) -> Answer {
+    pub(crate) fn bytes(status: u16, content_type: &str, body: Cow<'static, [u8]>) -> Answer {
         let headers = vec![("content-type", content_type.to_owned())];
         Answer { status, headers, payload: Payload::Whole(body), callback: None }
     }
 
-    /// `chunk` repeated, streamed without ever being held.
-    pub(super) fn repeated(content_type: &str, chunk: Vec<u8>, times: u64) -> Answer {
+    /// `chunk` repeated, streamed and never whole in memory.
+    pub(crate) fn repeated(content_type: &str, chunk: Vec<u8>, times: u64) -> Answer {
         let payload = Payload::Repeated { first: "", chunk: chunk.into(), times, last: "" };
         Answer { status: 200, headers: vec![("content-type", content_type.to_owned())], payload, callback: None }
     }
 
     /// A JSON array of strings of this many MiB.
-    pub(super) fn huge(mebibytes: u64) -> Answer {
+    pub(crate) fn huge(mebibytes: u64) -> Answer {
         let chunk = format!("\"{}\",", "x".repeat(65_533)).into_bytes();
         let payload = Payload::Repeated { first: "[", chunk: chunk.into(), times: mebibytes * 16, last: "\"\"]" };
         let headers = vec![("content-type", "application/json".to_owned())];
@@ -92,44 +92,44 @@ impl Answer {
     }
 
     /// A compressed body a thousand times its size.
-    pub(super) fn gzip_bomb() -> Answer {
+    pub(crate) fn gzip_bomb() -> Answer {
         Answer::bytes(200, "application/json", Cow::Borrowed(GZIP_BOMB)).header("content-encoding", "gzip")
     }
 
     /// Adds a header; `content-type` replaces the one that is there.
-    pub(super) fn header(mut self, name: &'static str, value: &str) -> Answer {
+    pub(crate) fn header(mut self, name: &'static str, value: &str) -> Answer {
         self.headers.retain(|(existing, _)| *existing != name);
         self.headers.push((name, value.to_owned()));
         self
     }
 
-    /// With a mark (`ETag`) of its body, or 304 and nothing for a client that has it already.
-    pub(super) fn marked(self, known: Option<&str>) -> Answer {
-        let mark = format!("\"{}\"", &crate::digest::sha256(self.body())[..16]);
-        if known == Some(mark.as_str()) {
-            return Answer::text(304, "text/plain", "").header("etag", &mark);
+    /// With an `ETag` of its body, or 304 and no body for a client that knows this `ETag` already.
+    pub(crate) fn with_etag(self, known: Option<&str>) -> Answer {
+        let etag = format!("\"{}\"", &crate::digest::sha256(self.body())[..16]);
+        if known == Some(etag.as_str()) {
+            return Answer::text(304, "text/plain", "").header("etag", &etag);
         }
-        self.header("etag", &mark)
+        self.header("etag", &etag)
     }
 
-    /// The document is also posted to this URL, after the answer.
-    pub(super) fn with_callback(mut self, url: String, document: Value) -> Answer {
+    /// With a callback: after the answer, the document is also posted to this URL.
+    pub(crate) fn with_callback(mut self, url: String, document: Value) -> Answer {
         self.callback = Some(Box::new((url, document)));
         self
     }
 
-    /// What is to be posted where after this answer.
-    pub(super) fn take_callback(&mut self) -> Option<(String, Value)> {
+    /// Takes the callback: the URL, and the document to post there after the answer.
+    pub(crate) fn take_callback(&mut self) -> Option<(String, Value)> {
         self.callback.take().map(|callback| *callback)
     }
 
     /// The status code.
-    pub(super) fn status(&self) -> u16 {
+    pub(crate) fn status(&self) -> u16 {
         self.status
     }
 
-    /// The body, where it is not streamed.
-    pub(super) fn body(&self) -> &[u8] {
+    /// The body; empty if it is streamed.
+    pub(crate) fn body(&self) -> &[u8] {
         match &self.payload {
             Payload::Whole(bytes) => bytes,
             Payload::Repeated { .. } => &[],
@@ -137,13 +137,13 @@ impl Answer {
     }
 
     /// The same answer with another body.
-    pub(super) fn with_body(mut self, body: Vec<u8>) -> Answer {
+    pub(crate) fn with_body(mut self, body: Vec<u8>) -> Answer {
         self.payload = Payload::Whole(Cow::Owned(body));
         self
     }
 
     /// Replaces the upstream's public origin by the simulator's, so that links in answers lead back here.
-    pub(super) fn relocated(self, hosts: &[(&str, String)]) -> Answer {
+    pub(crate) fn with_local_links(self, hosts: &[(&str, String)]) -> Answer {
         let is_text = self.headers.iter().any(|(name, value)| {
             *name == "content-type" && ["json", "html", "xml", "text"].iter().any(|kind| value.contains(kind))
         });
@@ -158,8 +158,8 @@ impl Answer {
         self.with_body(text.into_bytes())
     }
 
-    /// The response, with the body as `body` makes it from the whole one.
-    pub(super) fn into_response(self) -> Response<Body> {
+    /// The response, with the body as it is.
+    pub(crate) fn into_response(self) -> Response<Body> {
         let (status, headers) = (self.status, self.headers);
         let body = match self.payload {
             Payload::Whole(bytes) => Body::from(bytes.into_owned()),
@@ -176,8 +176,8 @@ impl Answer {
         response(status, headers, body, None)
     }
 
-    /// The response with a body of the caller's making, declared as long as the whole one.
-    pub(super) fn into_response_with(self, body: Body) -> Response<Body> {
+    /// The response with another body, but with the content length of the whole one.
+    pub(crate) fn into_response_with(self, body: Body) -> Response<Body> {
         let length = self.body().len() as u64;
         response(self.status, self.headers, body, Some(length))
     }

@@ -1,4 +1,4 @@
-//! The control API: the simulator's own HTTP interface, for what runs in another process.
+//! The control API: the simulator's own HTTP interface, for other processes.
 //!
 //! | request | does |
 //! |---|---|
@@ -10,7 +10,7 @@
 //! | `DELETE /_control/faults/{upstream}` | clears it |
 //! | `DELETE /_control/faults` | clears all |
 //!
-//! What does not exist is answered 404 or 400 with `{"error"}`, and the error lists what does.
+//! An unknown upstream is answered 404, an unknown fault 400, with `{"error"}`. The error lists the valid names.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,61 +22,61 @@ use axum::routing::{get, put};
 use axum::{Json, Router};
 use serde_json::{Value, json};
 
-use super::fault::FaultError;
-use super::fleet::{Fleet, SetFaultError};
-use super::ledger::Calls;
-use super::station::Station;
+use crate::call_log::Calls;
+use crate::fault::FaultError;
+use crate::servers::{Servers, SetFaultError};
+use crate::simulated_upstream::SimulatedUpstream;
 
-pub(super) fn router(fleet: Arc<Fleet>) -> Router {
+pub(crate) fn router(servers: Arc<Servers>) -> Router {
     Router::new()
         .route("/_control", get(overview))
         .route("/_control/calls", get(calls).delete(forget))
         .route("/_control/faults", get(faults).delete(clear_all))
         .route("/_control/faults/{upstream}", put(set).delete(clear))
-        .with_state(fleet)
+        .with_state(servers)
 }
 
-async fn overview(State(fleet): State<Arc<Fleet>>) -> Json<Value> {
-    let upstream = |station: &Station| {
-        let faults: BTreeMap<String, &str> = station.forms().into_iter().collect();
-        let fault = station.fault().map(|fault| fault.to_string());
+async fn overview(State(servers): State<Arc<Servers>>) -> Json<Value> {
+    let row = |upstream: &SimulatedUpstream| {
+        let faults: BTreeMap<String, &str> = upstream.forms().into_iter().collect();
+        let fault = upstream.fault().map(|fault| fault.to_string());
         json!({
-            "name": station.upstream.name, "base_url": station.base_url(), "env": station.env_name(),
-            "fault": fault, "calls": station.calls().total, "faults": faults,
+            "name": upstream.name(), "base_url": upstream.base_url(), "env": upstream.env_name(),
+            "fault": fault, "calls": upstream.calls().total, "faults": faults,
         })
     };
-    Json(json!({"upstreams": fleet.stations().map(upstream).collect::<Vec<_>>()}))
+    Json(json!({"upstreams": servers.upstreams().map(row).collect::<Vec<_>>()}))
 }
 
-async fn calls(State(fleet): State<Arc<Fleet>>) -> Json<BTreeMap<&'static str, Calls>> {
-    Json(fleet.stations().map(|station| (station.upstream.name, station.calls())).collect())
+async fn calls(State(servers): State<Arc<Servers>>) -> Json<BTreeMap<&'static str, Calls>> {
+    Json(servers.upstreams().map(|upstream| (upstream.name(), upstream.calls())).collect())
 }
 
-async fn forget(State(fleet): State<Arc<Fleet>>) -> StatusCode {
-    fleet.stations().for_each(Station::forget);
+async fn forget(State(servers): State<Arc<Servers>>) -> StatusCode {
+    servers.upstreams().for_each(SimulatedUpstream::forget);
     StatusCode::NO_CONTENT
 }
 
-async fn faults(State(fleet): State<Arc<Fleet>>) -> Json<BTreeMap<&'static str, String>> {
-    let set = |station: &Station| Some((station.upstream.name, station.fault()?.to_string()));
-    Json(fleet.stations().filter_map(set).collect())
+async fn faults(State(servers): State<Arc<Servers>>) -> Json<BTreeMap<&'static str, String>> {
+    let set = |upstream: &SimulatedUpstream| Some((upstream.name(), upstream.fault()?.to_string()));
+    Json(servers.upstreams().filter_map(set).collect())
 }
 
-async fn set(State(fleet): State<Arc<Fleet>>, Path(upstream): Path<String>, body: String) -> Response {
+async fn set(State(servers): State<Arc<Servers>>, Path(upstream): Path<String>, body: String) -> Response {
     let text = match serde_json::from_str::<Value>(&body) {
         Ok(Value::String(text)) => text,
         Ok(Value::Object(object)) => object.get("fault").and_then(Value::as_str).unwrap_or_default().to_owned(),
         _ => body,
     };
-    answer(fleet.set_fault(&upstream, &text).await)
+    answer(servers.set_fault(&upstream, &text).await)
 }
 
-async fn clear(State(fleet): State<Arc<Fleet>>, Path(upstream): Path<String>) -> Response {
-    answer(fleet.clear(&upstream).await)
+async fn clear(State(servers): State<Arc<Servers>>, Path(upstream): Path<String>) -> Response {
+    answer(servers.clear(&upstream).await)
 }
 
-async fn clear_all(State(fleet): State<Arc<Fleet>>) -> Response {
-    answer(fleet.clear_all().await)
+async fn clear_all(State(servers): State<Arc<Servers>>) -> Response {
+    answer(servers.clear_all().await)
 }
 
 fn answer(result: Result<(), SetFaultError>) -> Response {

@@ -1,13 +1,16 @@
-//! A local stand-in for every upstream, over real sockets, with faults that can be switched while it runs.
+//! Every upstream on this machine, over real sockets, with faults that can be switched while it runs.
 //!
-//! The demo, the development server and the tests all talk to this instead of the internet. It is an HTTP server rather
-//! than a mock of the client, because most of what can go wrong with an upstream happens below the client's types: a refused
-//! connect, a reset in mid-body, a page of HTML with status 200, a body that stops half-way. Each upstream has a port of its
-//! own, so that `refused` can be what it says for one of them only; one more port serves the [control API](self#control-api).
+//! The demo, the development server and the tests all call the simulator instead of the internet. It is an HTTP server and
+//! not a mock of the client, because most failures of an upstream happen below the client's types: a refused connect, a
+//! reset in the middle of the body, a page of HTML with status 200, a body that stops half-way. Each upstream has its own
+//! port, so that `refused` can close one of them alone. One more port serves the [control API](self#control-api).
 //!
 //! Answers come from fixtures written to the documented shapes, about real companies with public facts; every person in
-//! them is invented. A company that is not in the fixtures gets the upstream's own "not found", which is different for
-//! nearly every upstream, and searches find by name.
+//! them is invented. For a company that is not in the fixtures an upstream gives its own "not found", and nearly every
+//! upstream has another one. Searches find by name.
+//!
+//! A request goes through these files: `port` accepts it, `simulated_upstream` finds its route, records it and asks the
+//! `fault` for the effect, a handler in `upstreams` answers, `delivery` sends the answer as the fault wants it.
 //!
 //! ```
 //! use osint_simulator::Simulator;
@@ -30,31 +33,34 @@
 //! fault, `DELETE` clears it, `GET /_control/calls` counts.
 
 mod answer;
+mod call_log;
+mod callbacks;
 mod control;
+mod delivery;
 mod digest;
 mod fault;
-mod fleet;
-mod ledger;
 mod port;
-mod station;
-mod upstream;
+mod servers;
+mod simulated_upstream;
+mod spec;
 mod upstreams;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+pub use call_log::Calls;
 pub use fault::{Fault, FaultError};
-pub use fleet::{SetFaultError, StartError};
-pub use ledger::Calls;
+pub use servers::{SetFaultError, StartError};
 
-use fleet::Fleet;
 use port::Port;
+use servers::Servers;
+use simulated_upstream::SimulatedUpstream;
 
 /// A running simulator. [`Simulator::shutdown`] ends it; dropping it does too, without waiting.
 #[derive(Debug)]
 pub struct Simulator {
     control: Port,
-    fleet: Arc<Fleet>,
+    servers: Arc<Servers>,
 }
 
 impl Simulator {
@@ -69,9 +75,9 @@ impl Simulator {
         let (listener, bound) = Port::bind(addr).await.map_err(failed)?;
         let mut first = addr;
         first.set_port(if addr.port() == 0 { 0 } else { addr.port().saturating_add(1) });
-        let fleet = Arc::new(Fleet::start(first).await?);
-        let control = Port::serve(listener, bound, control::router(fleet.clone()));
-        Ok(Simulator { control, fleet })
+        let servers = Arc::new(Servers::start(first).await?);
+        let control = Port::serve(listener, bound, control::router(servers.clone()));
+        Ok(Simulator { control, servers })
     }
 
     /// The address of the control API.
@@ -81,7 +87,7 @@ impl Simulator {
 
     /// The names of the upstreams, in the order of their ports.
     pub fn sources(&self) -> impl Iterator<Item = &'static str> {
-        self.fleet.stations().map(|station| station.upstream.name)
+        self.servers.upstreams().map(SimulatedUpstream::name)
     }
 
     /// The URL that stands for an upstream's public base URL, without a slash at its end.
@@ -90,17 +96,17 @@ impl Simulator {
     ///
     /// [`FaultError::UnknownUpstream`].
     pub fn base_url(&self, source: &str) -> Result<String, FaultError> {
-        self.fleet.station(source).map(station::Station::base_url)
+        self.servers.upstream(source).map(SimulatedUpstream::base_url)
     }
 
     /// The environment that points every client here: `GLEIF_BASE_URL` and so on, with their values.
     pub fn env(&self) -> Vec<(String, String)> {
-        self.fleet.stations().map(|station| (station.env_name(), station.base_url())).collect()
+        self.servers.upstreams().map(|upstream| (upstream.env_name(), upstream.base_url())).collect()
     }
 
     /// Credentials that the simulated upstreams accept, as environment variables. They open nothing else.
     pub fn credentials(&self) -> Vec<(String, String)> {
-        let rows = self.fleet.stations().flat_map(|station| station.upstream.credentials);
+        let rows = self.servers.upstreams().flat_map(SimulatedUpstream::credentials);
         rows.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
     }
 
@@ -110,7 +116,7 @@ impl Simulator {
     ///
     /// [`FaultError::UnknownUpstream`].
     pub fn faults(&self, source: &str) -> Result<Vec<(String, &'static str)>, FaultError> {
-        self.fleet.station(source).map(station::Station::forms)
+        self.servers.upstream(source).map(SimulatedUpstream::forms)
     }
 
     /// The faults that only this upstream has, without their arguments.
@@ -119,8 +125,7 @@ impl Simulator {
     ///
     /// [`FaultError::UnknownUpstream`].
     pub fn scenarios(&self, source: &str) -> Result<impl Iterator<Item = &'static str>, FaultError> {
-        let station = self.fleet.station(source)?;
-        Ok(station.upstream.scenarios.iter().map(|scenario| scenario.name))
+        Ok(self.servers.upstream(source)?.scenarios())
     }
 
     /// Gives an upstream a fault, in place of the one it has. When this returns, the fault is in force.
@@ -129,7 +134,7 @@ impl Simulator {
     ///
     /// [`SetFaultError`] if there is no such upstream or fault, or a refused port cannot be opened again.
     pub async fn set_fault(&self, source: &str, fault: &str) -> Result<(), SetFaultError> {
-        self.fleet.set_fault(source, fault).await
+        self.servers.set_fault(source, fault).await
     }
 
     /// The fault an upstream has.
@@ -138,7 +143,7 @@ impl Simulator {
     ///
     /// [`FaultError::UnknownUpstream`].
     pub fn fault(&self, source: &str) -> Result<Option<Fault>, FaultError> {
-        self.fleet.station(source).map(station::Station::fault)
+        self.servers.upstream(source).map(SimulatedUpstream::fault)
     }
 
     /// Heals an upstream.
@@ -147,7 +152,7 @@ impl Simulator {
     ///
     /// As [`Simulator::set_fault`].
     pub async fn clear(&self, source: &str) -> Result<(), SetFaultError> {
-        self.fleet.clear(source).await
+        self.servers.clear(source).await
     }
 
     /// Heals every upstream.
@@ -156,7 +161,7 @@ impl Simulator {
     ///
     /// As [`Simulator::set_fault`].
     pub async fn clear_all(&self) -> Result<(), SetFaultError> {
-        self.fleet.clear_all().await
+        self.servers.clear_all().await
     }
 
     /// The calls an upstream has received.
@@ -165,19 +170,19 @@ impl Simulator {
     ///
     /// [`FaultError::UnknownUpstream`].
     pub fn calls(&self, source: &str) -> Result<Calls, FaultError> {
-        self.fleet.station(source).map(station::Station::calls)
+        self.servers.upstream(source).map(SimulatedUpstream::calls)
     }
 
     /// Counts the calls of every upstream from zero, and makes each forget its jobs, tokens and credits.
     pub fn forget_calls(&self) {
-        self.fleet.stations().for_each(station::Station::forget);
+        self.servers.upstreams().for_each(SimulatedUpstream::forget);
     }
 
     /// Closes every port and waits for every task.
     pub async fn shutdown(self) {
         self.control.stop().await;
-        if let Ok(fleet) = Arc::try_unwrap(self.fleet) {
-            fleet.stop().await;
+        if let Ok(servers) = Arc::try_unwrap(self.servers) {
+            servers.stop().await;
         }
     }
 }

@@ -1,9 +1,9 @@
 //! One TCP port that can really be closed.
 //!
-//! A fault is only as good as what the client's kernel sees. `refused` drops the listener, so that the next connect gets
+//! A fault must look real to the client's kernel. `refused` drops the listener, so that the next connect gets
 //! ECONNREFUSED, and every open connection with it, so that a pooled one cannot outlive the outage; clearing the fault
 //! binds the same port again. `reset` closes the socket with a zero linger, which sends RST instead of FIN. Both need the
-//! accept loop and the sockets to be ours, which is why this is not `axum::serve`.
+//! accept loop and the sockets to be ours, so this is not `axum::serve`.
 
 use std::io;
 use std::net::SocketAddr;
@@ -27,18 +27,18 @@ use tokio::task::{JoinHandle, JoinSet};
 
 /// The connection a request came over, as a request extension.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Connection(Arc<AtomicBool>);
+pub(crate) struct Connection(Arc<AtomicBool>);
 
 impl Connection {
     /// From now on, closing this connection resets it.
-    pub(super) fn reset_on_close(&self) {
+    pub(crate) fn reset_on_close(&self) {
         self.0.store(true, Ordering::Release);
     }
 }
 
 /// A response extension: close the connection instead of sending this response.
 #[derive(Clone, Debug)]
-pub(super) struct Hangup;
+pub(crate) struct DropConnection;
 
 enum Command {
     Close(oneshot::Sender<io::Result<()>>),
@@ -48,7 +48,7 @@ enum Command {
 
 /// A port with a router behind it. Dropping it stops it; [`Port::stop`] also waits until that is done.
 #[derive(Debug)]
-pub(super) struct Port {
+pub(crate) struct Port {
     addr: SocketAddr,
     commands: mpsc::Sender<Command>,
     task: JoinHandle<()>,
@@ -56,37 +56,37 @@ pub(super) struct Port {
 
 impl Port {
     /// Binds the address without serving it yet.
-    pub(super) async fn bind(addr: SocketAddr) -> io::Result<(TcpListener, SocketAddr)> {
+    pub(crate) async fn bind(addr: SocketAddr) -> io::Result<(TcpListener, SocketAddr)> {
         let listener = TcpListener::bind(addr).await?;
         let addr = listener.local_addr()?;
         Ok((listener, addr))
     }
 
     /// Serves the router on a bound listener.
-    pub(super) fn serve(listener: TcpListener, addr: SocketAddr, router: Router) -> Port {
+    pub(crate) fn serve(listener: TcpListener, addr: SocketAddr, router: Router) -> Port {
         let (commands, inbox) = mpsc::channel(4);
         let task = tokio::spawn(run(listener, addr, router, inbox));
         Port { addr, commands, task }
     }
 
     /// The address it serves, or served before it was closed.
-    pub(super) fn addr(&self) -> SocketAddr {
+    pub(crate) fn addr(&self) -> SocketAddr {
         self.addr
     }
 
     /// Closes the port and drops its connections. Returns when connecting fails.
-    pub(super) async fn close(&self) -> io::Result<()> {
+    pub(crate) async fn close(&self) -> io::Result<()> {
         self.command(Command::Close).await
     }
 
     /// Opens a closed port again.
-    pub(super) async fn open(&self) -> io::Result<()> {
+    pub(crate) async fn open(&self) -> io::Result<()> {
         self.command(Command::Open).await
     }
 
     /// Closes the port for good and waits for its tasks.
-    pub(super) async fn stop(mut self) {
-        // An error means that the task is gone already, which is what was wanted.
+    pub(crate) async fn stop(mut self) {
+        // An error means that the task has ended already.
         let _ = self.command(Command::Stop).await;
         let _ = (&mut self.task).await;
     }
@@ -156,8 +156,8 @@ async fn serve(stream: TcpStream, router: Router) {
         let response = inner.call(request);
         async move {
             let response: Response<Body> = response.await.unwrap_or_else(|never| match never {});
-            let hangup = response.extensions().get::<Hangup>().is_some();
-            if hangup { Err(io::Error::other("hung up on purpose")) } else { Ok(response) }
+            let drops = response.extensions().get::<DropConnection>().is_some();
+            if drops { Err(io::Error::other("dropped on purpose")) } else { Ok(response) }
         }
     });
     // Errors here are clients that went away and faults that closed the connection.
@@ -173,7 +173,7 @@ struct Socket {
 impl Drop for Socket {
     fn drop(&mut self) {
         if self.connection.0.load(Ordering::Acquire) {
-            // Without the option the connection still closes, only more politely.
+            // If this fails, the connection still closes, with FIN instead of RST.
             let _ = self.stream.set_zero_linger();
         }
     }

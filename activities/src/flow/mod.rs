@@ -228,4 +228,8 @@ impl Classify for OnPart<'_> {
     fn retry_after(&self) -> Option<Duration> {
         self.0.retry_after
     }
+
+    fn failure(&self) -> circuit_registry::Failure {
+        self.0.failure()
+    }
 }

@@ -115,7 +115,7 @@ impl BreakerInner {
             Err(refusal) => return Err((refusal, guarded)),
         };
         self.counters.count(Counter::Admitted);
-        self.announce(now, state_change);
+        self.announce(&mut guarded.state, now, state_change);
         if self.shared.announcer.wants_calls {
             let probe = ticket.admission == Admission::Probe;
             self.shared.announcer.announce(&self.name, now, EventKind::Admitted { probe });

@@ -23,19 +23,17 @@ use crate::{
     },
     clock::Tick,
     error::{CallError, Classify, Rejection},
+    failure::{Failure, FailureKind, Judgement},
     outcome::Verdict,
     state::Ticket,
 };
-
-/// The judgement of a finished call: its verdict, and for a failure how long the service asked to be left alone.
-pub(crate) type Judgement = (Verdict, Option<Duration>);
 
 /// The judgement of a result that classifies itself.
 #[inline]
 pub(crate) fn classified<T, E: Classify>(result: &Result<T, E>) -> Judgement {
     match result {
-        Ok(_) => (Verdict::Success, None),
-        Err(error) => (error.verdict(), error.retry_after()),
+        Ok(_) => Verdict::Success.into(),
+        Err(error) => error.judgement(),
     }
 }
 
@@ -138,16 +136,19 @@ where
             let after = ready!(self.as_mut().out_of_time(cx));
             return Poll::Ready(Err(CallError::TimedOut { service: self.inner.name.clone(), after }));
         };
-        let (verdict, not_before) = match this.judge.take() {
+        let judgement = match this.judge.take() {
             Some(judge) => judge(&result),
-            None => (Verdict::Neutral, None), // polled after its end, which futures may answer as they like
+            None => Verdict::Neutral.into(), // polled after its end, which futures may answer as they like
         };
-        if verdict == Verdict::Success && this.word.lets_success_pass() && this.inner.fast_path().read() == *this.word {
+        if judgement.verdict == Verdict::Success
+            && this.word.lets_success_pass()
+            && this.inner.fast_path().read() == *this.word
+        {
             // Nothing has failed in this generation: there is nothing for a success to change.
             this.inner.count(Counter::Success);
             *this.phase = Phase::Over;
         } else {
-            self.settle(verdict, not_before);
+            self.settle(judgement);
         }
         Poll::Ready(result.map_err(CallError::Upstream))
     }
@@ -216,22 +217,23 @@ impl<C: Deref<Target = BreakerInner>, F, J> Call<'_, C, F, J> {
             _ => Duration::ZERO,
         };
         this.inner.count(Counter::TimedOut);
-        self.settle(Verdict::Failure, None);
+        let failure = Failure::new(FailureKind::Timeout).saying(&format!("no answer within {after:?}"));
+        self.settle(Judgement::failed(failure));
         Poll::Ready(after)
     }
 
     #[cold]
     #[inline(never)]
-    fn settle(self: Pin<&mut Self>, verdict: Verdict, not_before: Option<Duration>) {
+    fn settle(self: Pin<&mut Self>, judgement: Judgement) {
         let this = self.project();
         *this.phase = Phase::Over;
         match this.slow.take() {
             None => {
                 let started = this.word.is_timed().then_some(*this.started);
                 let ticket = Ticket::fast(this.word.generation(), started);
-                this.inner.settle(&ticket, verdict, not_before);
+                this.inner.settle(&ticket, judgement);
             }
-            Some(Slow::Running { ticket, .. }) => drop(this.inner.settle(&ticket, verdict, not_before)),
+            Some(Slow::Running { ticket, .. }) => drop(this.inner.settle(&ticket, judgement)),
             Some(Slow::Waiting(_)) => {}
         }
     }
@@ -240,12 +242,12 @@ impl<C: Deref<Target = BreakerInner>, F, J> Call<'_, C, F, J> {
     #[cold]
     #[inline(never)]
     fn give_up(self: Pin<&mut Self>) {
-        let verdict = match (self.phase, &self.slow) {
+        let judgement = match (self.phase, &self.slow) {
             (Phase::Start | Phase::Over, _) => return,
-            (Phase::Polling, _) => Verdict::Failure,
+            (Phase::Polling, _) => Judgement::failed(FailureKind::Panic),
             (Phase::Idle, Some(Slow::Running { ticket, .. })) => self.inner.dropped(ticket),
-            (Phase::Idle, _) => Verdict::Neutral,
+            (Phase::Idle, _) => Verdict::Neutral.into(),
         };
-        self.settle(verdict, None);
+        self.settle(judgement);
     }
 }

@@ -64,7 +64,7 @@ impl Breaker {
     where
         F: Future<Output = Result<T, E>>,
     {
-        Call::new(&*self.inner, work, |result: &Result<T, E>| (judge(result), None))
+        Call::new(&*self.inner, work, |result: &Result<T, E>| judge(result).into())
     }
 
     /// Like [`call_with`](Self::call_with), where a failure may also say how long to stay away.
@@ -72,7 +72,7 @@ impl Breaker {
     pub(crate) fn call_judged<T, E, F>(
         &self,
         work: F,
-        judge: impl FnOnce(&Result<T, E>) -> crate::breaker::call::Judgement,
+        judge: impl FnOnce(&Result<T, E>) -> crate::failure::Judgement,
     ) -> impl Future<Output = Result<T, CallError<E>>>
     where
         F: Future<Output = Result<T, E>>,

@@ -18,11 +18,11 @@ use crate::{
     },
     clock::Tick,
     error::Rejection,
-    event::EventKind,
+    event::{Announcement, EventKind},
     hash::fnv,
     outcome::ServiceName,
     policy::{Mode, Policy},
-    state::{BreakerState, StateChange, fleet_view::Question, overrides::Override, rng::Rng},
+    state::{BreakerState, StateChange, fleet_view::Question, heard::HeardStep, overrides::Override, rng::Rng},
 };
 
 /// Why a call does not start now.
@@ -61,7 +61,7 @@ pub(super) struct Guarded {
 
 impl BreakerInner {
     pub(crate) fn new(name: ServiceName, policy: Arc<Policy>, shared: Arc<Shared>) -> Self {
-        let mut state = BreakerState::new(policy);
+        let mut state = BreakerState::new(policy, shared.clock.now());
         if shared.store.as_ref().is_some_and(|store| store.can_share()) {
             state.connect();
         }
@@ -151,7 +151,7 @@ impl BreakerInner {
         if let Some(event) = event {
             self.shared.announcer.announce(&self.name, now, event);
         }
-        self.announce(now, state_change);
+        self.announce(state, now, state_change);
     }
 
     // ── under the lock ─────────────────────────────────────────────────────────────────────────────────────────────────
@@ -164,8 +164,17 @@ impl BreakerInner {
     /// The state and the time. The clock is read under the lock: a later holder has a later time, and no thread waits for the lock
     /// with an old time.
     pub(super) fn lock_all_now(&self) -> (MutexGuard<'_, Guarded>, Tick) {
-        let guarded = self.lock_all();
+        let mut guarded = self.lock_all();
         let now = self.shared.clock.now();
+        if let Some((ended, state_change)) = guarded.state.end_overrides(now) {
+            self.publish(&guarded.state, now);
+            let mode = guarded.state.mode(now);
+            for hold in ended {
+                let event = EventKind::Overridden { mode, who: hold.who, why: "ended".into() };
+                self.shared.announcer.announce(&self.name, now, event);
+            }
+            self.announce(&mut guarded.state, now, state_change);
+        }
         (guarded, now)
     }
 
@@ -193,15 +202,19 @@ impl BreakerInner {
 
     /// Queues what happened. Under the lock, so that the order of the queue is the order of events; observers hear of it on their
     /// own thread.
-    pub(super) fn announce(&self, now: Tick, state_change: Option<StateChange>) {
-        let Some(state_change) = state_change else { return };
-        let kind = match state_change {
-            StateChange::Transition(transition) => {
-                self.transitions[transition.to as usize].fetch_add(1, Ordering::Relaxed);
-                EventKind::Transition(transition)
-            }
-            StateChange::WouldOpen(transition) => EventKind::WouldOpen(transition),
+    pub(super) fn announce(&self, state: &mut BreakerState, now: Tick, state_change: Option<StateChange>) {
+        let (steps, would_open) = match state_change {
+            None => return,
+            Some(StateChange::Transition(step)) => (state.heard.follow(step), false),
+            Some(StateChange::WouldOpen(step)) => ([Some(HeardStep { step, since: state.heard.since }), None], true),
         };
-        self.shared.announcer.announce(&self.name, now, kind);
+        for heard in steps.into_iter().flatten() {
+            if !would_open {
+                self.transitions[heard.step.to as usize].fetch_add(1, Ordering::Relaxed);
+            }
+            let last_failure = state.last_failure.clone();
+            let announcement = Announcement::Transition { heard, last_failure, would_open };
+            self.shared.announcer.announce(&self.name, now, announcement);
+        }
     }
 }

@@ -1,10 +1,11 @@
 //! Permission for one call, for callers that settle it themselves.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{fmt, sync::Arc};
 
 use super::{fast_path::Counter, inner::BreakerInner};
 use crate::{
     error::{Classify, Rejection},
+    failure::{FailureKind, Judgement},
     outcome::{Settlement, Verdict},
     state::{Admission, Ticket},
 };
@@ -51,12 +52,12 @@ impl Permit {
 
     /// Ends the call.
     pub fn settle(mut self, verdict: Verdict) -> Settlement {
-        self.end(verdict, None)
+        self.end(verdict.into())
     }
 
     /// Ends the call with what its error says, Retry-After included.
     pub fn settle_error(mut self, error: &impl Classify) -> Settlement {
-        self.end(error.verdict(), error.retry_after())
+        self.end(error.judgement())
     }
 
     /// Whether this call is a probe of a half-open breaker.
@@ -71,9 +72,9 @@ impl Permit {
         self.ticket.map_or(0, |ticket| ticket.generation)
     }
 
-    fn end(&mut self, verdict: Verdict, not_before: Option<Duration>) -> Settlement {
+    fn end(&mut self, judgement: Judgement) -> Settlement {
         match self.ticket.take() {
-            Some(ticket) => self.inner.settle(&ticket, verdict, not_before),
+            Some(ticket) => self.inner.settle(&ticket, judgement),
             None => Settlement::Late,
         }
     }
@@ -82,8 +83,9 @@ impl Permit {
 impl Drop for Permit {
     fn drop(&mut self) {
         if let Some(ticket) = self.ticket.take() {
-            let verdict = if std::thread::panicking() { Verdict::Failure } else { self.inner.dropped(&ticket) };
-            self.inner.settle(&ticket, verdict, None);
+            let panicking = std::thread::panicking();
+            let judgement = if panicking { Judgement::failed(FailureKind::Panic) } else { self.inner.dropped(&ticket) };
+            self.inner.settle(&ticket, judgement);
         }
     }
 }

@@ -1,5 +1,7 @@
 //! What a breaker looks like from outside. Looking changes nothing.
 
+use std::time::SystemTime;
+
 use super::inner::BreakerInner;
 #[cfg(feature = "prometheus")]
 use crate::breaker::histogram::Histogram;
@@ -7,7 +9,7 @@ use crate::{
     breaker::{fast_path::Counter, sync::Ordering},
     outcome::State,
     policy::Mode,
-    view::{BreakerView, CallCounts, OverrideView},
+    view::{BreakerView, CallCounts, LastFailure, OverrideView},
 };
 
 impl BreakerInner {
@@ -36,6 +38,7 @@ impl BreakerInner {
     pub(crate) fn view(&self) -> BreakerView {
         let (guarded, now) = self.lock_all_now();
         let state = &guarded.state;
+        let (since, last_failure) = (state.since(now), state.last_failure.clone());
         let (mode, hold) = state.overrides.mode(state.policy.mode, now);
         let felt = state.state(now);
         let opening = state.machine.opening();
@@ -54,7 +57,9 @@ impl BreakerInner {
         };
         let tally = state.machine.tally(now);
         let rate = |part: u64, whole: u64| (whole > 0).then(|| part as f64 / whole as f64);
-        BreakerView {
+        let mut view = BreakerView {
+            since: SystemTime::UNIX_EPOCH,
+            last_failure: None,
             service: self.name.clone(),
             state: felt,
             mode,
@@ -80,7 +85,13 @@ impl BreakerInner {
                     ends_in: hold.ends.map(|end| end.since(now)),
                 })
                 .collect(),
-        }
+        };
+        drop(guarded);
+        // The wall clock may block: not under the lock.
+        let wall = &self.shared.wall;
+        view.since = wall.at(since);
+        view.last_failure = last_failure.map(|past| LastFailure::new(past, wall));
+        view
     }
 
     fn counts(&self) -> CallCounts {

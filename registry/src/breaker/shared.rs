@@ -3,11 +3,16 @@
 use std::sync::Arc;
 
 use super::store_port::StorePort;
-use crate::{clock::Clock, event::Announcer};
+use crate::{
+    clock::{Clock, WallTime},
+    event::Announcer,
+};
 
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) clock: Clock,
+    /// For views; no call reads it.
+    pub(crate) wall: WallTime,
     pub(crate) announcer: Announcer,
     /// Every call is measured, whether its policy needs that or not.
     pub(crate) measured: bool,

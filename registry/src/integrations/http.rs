@@ -63,6 +63,18 @@ impl crate::Classify for reqwest::Error {
             None => Verdict::Failure,
         }
     }
+
+    fn failure(&self) -> crate::Failure {
+        use crate::{Failure, FailureKind};
+        // Words of ours: the error's own name the URL.
+        match self.status() {
+            Some(status) => Failure::new(FailureKind::Status).saying(&format!("HTTP {}", status.as_u16())),
+            None if self.is_timeout() => Failure::new(FailureKind::Timeout),
+            None if self.is_connect() => Failure::new(FailureKind::Connection),
+            None if self.is_body() || self.is_decode() => Failure::new(FailureKind::Answer),
+            None => Failure::new(FailureKind::Other),
+        }
+    }
 }
 
 #[cfg(test)]

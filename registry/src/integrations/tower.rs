@@ -6,16 +6,15 @@
 use std::{
     pin::Pin,
     task::{Context, Poll},
-    time::Duration,
 };
 
 use tower_layer::Layer;
 use tower_service::Service;
 
-use crate::{Breaker, CallError, Classify, Verdict, breaker::call};
+use crate::{Breaker, CallError, Classify, Judgement, breaker::call};
 
 /// How a finished call is judged: its verdict, and how long a failed service asked to be left alone.
-type Judge<T, E> = fn(&Result<T, E>) -> call::Judgement;
+type Judge<T, E> = fn(&Result<T, E>) -> Judgement;
 
 /// Wraps services in a breaker whose verdicts come from `J`.
 #[derive(Debug, Clone)]
@@ -83,28 +82,11 @@ where
 /// What can judge a finished call: the layer's own [`Classify`]-based judge, or a function from result to verdict.
 pub trait JudgeCall<T, E> {
     /// The verdict, and for a failure how long the service asked to be left alone.
-    fn judge(&self, result: &Result<T, E>) -> (Verdict, Option<Duration>);
+    fn judge(&self, result: &Result<T, E>) -> Judgement;
 }
 
 impl<T, E, F: Fn(&Result<T, E>) -> O, O: Into<Judgement>> JudgeCall<T, E> for F {
-    fn judge(&self, result: &Result<T, E>) -> (Verdict, Option<Duration>) {
-        let Judgement(verdict, not_before) = self(result).into();
-        (verdict, not_before)
-    }
-}
-
-/// A verdict, with or without a time to stay away.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Judgement(Verdict, Option<Duration>);
-
-impl From<Verdict> for Judgement {
-    fn from(verdict: Verdict) -> Self {
-        Self(verdict, None)
-    }
-}
-
-impl From<(Verdict, Option<Duration>)> for Judgement {
-    fn from((verdict, not_before): (Verdict, Option<Duration>)) -> Self {
-        Self(verdict, not_before)
+    fn judge(&self, result: &Result<T, E>) -> Judgement {
+        self(result).into()
     }
 }

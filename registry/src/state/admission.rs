@@ -9,7 +9,7 @@ use super::{
     Admission, BreakerState, NotAdmitted, StateChange, Ticket,
     fleet_limit::Taken,
     limiter::Token,
-    machine::{MachineAnswer, Sample, Transition},
+    machine::{MachineAnswer, Sample, Step},
     state_change,
 };
 use crate::{
@@ -141,7 +141,7 @@ impl BreakerState {
     }
 
     /// Records what the machine decided, for the fleet and for observers.
-    pub(super) fn decided(&mut self, mode: Mode, transition: Transition, now: Tick) -> Option<StateChange> {
+    pub(super) fn decided(&mut self, mode: Mode, transition: Step, now: Tick) -> Option<StateChange> {
         if let Some(fleet_view) = &mut self.fleet_view {
             match mode {
                 Mode::Enforce => fleet_view.decided(&transition, self.machine.openings(), now),

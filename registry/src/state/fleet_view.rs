@@ -9,7 +9,7 @@ use crate::{
     policy::Mode,
     state::{
         NotAdmitted,
-        machine::{Cause, Transition},
+        machine::{Cause, Step},
         overrides::Override,
     },
 };
@@ -184,7 +184,7 @@ impl FleetView {
     // ── what the fleet has to hear ─────────────────────────────────────────────────────────────────────────────────────
 
     /// The machine changed its state by its own judgement.
-    pub(crate) fn decided(&mut self, transition: &Transition, openings: u32, now: Tick) {
+    pub(crate) fn decided(&mut self, transition: &Step, openings: u32, now: Tick) {
         let kind = match transition.to {
             State::HalfOpen => return,
             State::Closed => ChangeKind::Closed,

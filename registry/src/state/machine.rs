@@ -66,6 +66,8 @@ pub enum Cause {
     },
     /// An operator decided.
     Operator,
+    /// An override ended by itself.
+    OverrideEnded,
     /// It was so before a restart.
     Restored,
     /// Another process of the fleet decided so.
@@ -83,26 +85,25 @@ impl fmt::Display for Cause {
             Self::ProbesFailed { failed, permits } => write!(f, "{failed} of {permits} probes failed"),
             Self::ProbesSucceeded { succeeded, permits } => write!(f, "{succeeded} of {permits} probes succeeded"),
             Self::Operator => f.write_str("operator"),
+            Self::OverrideEnded => f.write_str("override ended"),
             Self::Restored => f.write_str("restored"),
             Self::Peer => f.write_str("decided by a peer"),
         }
     }
 }
 
-/// A change of state.
+/// A change of state. Observers hear of it as a [`Transition`](crate::Transition).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Transition {
-    /// The state before.
-    pub from: State,
-    /// The state after.
-    pub to: State,
-    /// Why.
-    pub cause: Cause,
+pub(crate) struct Step {
+    pub(crate) from: State,
+    pub(crate) to: State,
+    pub(crate) cause: Cause,
     /// The generation that began with it.
-    pub generation: u64,
+    pub(crate) generation: u64,
     /// For an opening, how long it lasts.
-    pub open_for: Option<Duration>,
+    pub(crate) open_for: Option<Duration>,
+    /// Since when the state after has held.
+    pub(crate) began: Tick,
 }
 
 /// What a settled call tells the machine.
@@ -270,7 +271,7 @@ impl Machine {
     // ── events ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     /// Asks for a call to start. A [`MachineAnswer::Probe`] has taken its slot.
-    pub(crate) fn admit(&mut self, now: Tick, policy: &HalfOpenPolicy) -> (MachineAnswer, Option<Transition>) {
+    pub(crate) fn admit(&mut self, now: Tick, policy: &HalfOpenPolicy) -> (MachineAnswer, Option<Step>) {
         let admission = self.peek(now, policy);
         if admission != MachineAnswer::Probe {
             return (admission, None);
@@ -291,8 +292,9 @@ impl Machine {
                 }
             }
             Phase::Closed | Phase::Open { .. } => {
+                let due = self.opening().map_or(now, |(deadline, _)| deadline);
                 self.enter_half_open(now);
-                Some(self.transition(State::Open, State::HalfOpen, Cause::Due))
+                Some(self.step(State::Open, State::HalfOpen, Cause::Due, due))
             }
         };
         (admission, transition)
@@ -306,7 +308,7 @@ impl Machine {
         now: Tick,
         draw: u64,
         policy: &Policy,
-    ) -> (Settlement, Option<Transition>) {
+    ) -> (Settlement, Option<Step>) {
         if generation != self.generation {
             return (Settlement::Late, None);
         }
@@ -319,7 +321,7 @@ impl Machine {
         (Settlement::Counted, transition)
     }
 
-    fn settle_closed(&mut self, sample: Sample, now: Tick, draw: u64, policy: &Policy) -> Option<Transition> {
+    fn settle_closed(&mut self, sample: Sample, now: Tick, draw: u64, policy: &Policy) -> Option<Step> {
         let failed = match sample.verdict {
             Verdict::Success => false,
             Verdict::Failure => true,
@@ -356,7 +358,7 @@ impl Machine {
         })
     }
 
-    fn settle_probe(&mut self, sample: Sample, now: Tick, draw: u64, policy: &Policy) -> Option<Transition> {
+    fn settle_probe(&mut self, sample: Sample, now: Tick, draw: u64, policy: &Policy) -> Option<Step> {
         let Phase::HalfOpen { out, good, bad, since } = &mut self.phase else { return None };
         *out = out.saturating_sub(1);
         match sample.verdict {
@@ -375,7 +377,7 @@ impl Machine {
             Some(self.open(Cause::ProbesFailed { failed, permits }, sample.not_before, now, draw, policy))
         } else if succeeded.saturating_add(too_many) > permits {
             // The verdicts still to come could not make it too many failures.
-            Some(self.close(State::HalfOpen, Cause::ProbesSucceeded { succeeded, permits }))
+            Some(self.close(State::HalfOpen, Cause::ProbesSucceeded { succeeded, permits }, now))
         } else {
             None
         }
@@ -393,9 +395,9 @@ impl Machine {
     }
 
     /// Back to closed with nothing remembered.
-    pub(crate) fn reset(&mut self, now: Tick) -> Option<Transition> {
+    pub(crate) fn reset(&mut self, now: Tick) -> Option<Step> {
         let from = self.state(now);
-        let transition = self.close(from, Cause::Operator);
+        let transition = self.close(from, Cause::Operator, now);
         (from != State::Closed).then_some(transition)
     }
 
@@ -413,24 +415,24 @@ impl Machine {
 
     /// Takes over the opening of another process, or of this one before a restart: its deadline and its place in the growth of
     /// the open time. Evidence stays. Observing an opening never restarts its cool-down: the deadline is the opening's own.
-    pub(crate) fn adopt_open(&mut self, deadline: Tick, openings: u32, cause: Cause, now: Tick) -> Option<Transition> {
+    pub(crate) fn adopt_open(&mut self, deadline: Tick, openings: u32, cause: Cause, now: Tick) -> Option<Step> {
         let from = self.state(now);
         self.openings = openings;
         self.enter_open(now, deadline, cause);
         let to = self.state(now);
         let open_for = (to == State::Open).then(|| deadline.since(now));
-        (from != to).then(|| Transition { open_for, ..self.transition(from, to, cause) })
+        (from != to).then(|| Step { open_for, ..self.step(from, to, cause, now) })
     }
 
     /// Takes over the good verdict of another process's probe. Of a closed breaker it clears nothing.
-    pub(crate) fn adopt_close(&mut self, now: Tick) -> Option<Transition> {
+    pub(crate) fn adopt_close(&mut self, now: Tick) -> Option<Step> {
         let from = self.state(now);
-        (!self.is_closed()).then(|| self.close(from, Cause::Peer))
+        (!self.is_closed()).then(|| self.close(from, Cause::Peer, now))
     }
 
     /// Learns how many failures in a row the other processes have had since anyone's last success; none, if one has just
     /// succeeded. Together with ours they may be enough.
-    pub(crate) fn receive_failures(&mut self, peers: u32, now: Tick, draw: u64, policy: &Policy) -> Option<Transition> {
+    pub(crate) fn receive_failures(&mut self, peers: u32, now: Tick, draw: u64, policy: &Policy) -> Option<Step> {
         if !self.is_closed() {
             return None;
         }
@@ -445,29 +447,22 @@ impl Machine {
 
     // ── the only places that change the phase ──────────────────────────────────────────────────────────────────────────
 
-    fn open(
-        &mut self,
-        cause: Cause,
-        not_before: Option<Duration>,
-        now: Tick,
-        draw: u64,
-        policy: &Policy,
-    ) -> Transition {
+    fn open(&mut self, cause: Cause, not_before: Option<Duration>, now: Tick, draw: u64, policy: &Policy) -> Step {
         let asked = not_before.map_or(Duration::ZERO, |d| d.min(policy.throttle_max));
         let open_for = open_time(&policy.open, self.openings, draw).max(asked);
         self.openings = self.openings.saturating_add(1);
         self.open_for(open_for, cause, now)
     }
 
-    fn throttle(&mut self, retry_after: Option<Duration>, now: Tick, policy: &Policy) -> Transition {
+    fn throttle(&mut self, retry_after: Option<Duration>, now: Tick, policy: &Policy) -> Step {
         let retry_after = retry_after.unwrap_or(policy.open.reset_timeout).min(policy.throttle_max);
         self.open_for(retry_after, Cause::Throttled { retry_after }, now)
     }
 
-    fn open_for(&mut self, time: Duration, cause: Cause, now: Tick) -> Transition {
+    fn open_for(&mut self, time: Duration, cause: Cause, now: Tick) -> Step {
         let from = self.state(now);
         self.enter_open(now, now.after(time), cause);
-        Transition { open_for: Some(time), ..self.transition(from, State::Open, cause) }
+        Step { open_for: Some(time), ..self.step(from, State::Open, cause, now) }
     }
 
     fn enter_open(&mut self, since: Tick, deadline: Tick, cause: Cause) {
@@ -480,7 +475,7 @@ impl Machine {
         self.generation += 1;
     }
 
-    fn close(&mut self, from: State, cause: Cause) -> Transition {
+    fn close(&mut self, from: State, cause: Cause, now: Tick) -> Step {
         self.phase = Phase::Closed;
         self.generation += 1;
         self.consecutive = 0;
@@ -490,10 +485,10 @@ impl Machine {
         if let Some(window) = &mut self.window {
             window.clear();
         }
-        self.transition(from, State::Closed, cause)
+        self.step(from, State::Closed, cause, now)
     }
 
-    const fn transition(&self, from: State, to: State, cause: Cause) -> Transition {
-        Transition { from, to, cause, generation: self.generation, open_for: None }
+    const fn step(&self, from: State, to: State, cause: Cause, began: Tick) -> Step {
+        Step { from, to, cause, generation: self.generation, open_for: None, began }
     }
 }

@@ -11,12 +11,14 @@
 //! | `window`, `backoff` | whether the calls of late trip the breaker, and how long it opens |
 //! | `overrides`, `budget`, `limiter` | what outranks the machine, and what a call passes besides it |
 //! | `fleet_view`, `fleet_limit` | what this process knows of its fleet |
+//! | `heard` | which transitions observers hear, so that they form a path |
 
 mod admission;
 mod backoff;
 mod budget;
 pub(crate) mod fleet_limit;
 pub(crate) mod fleet_view;
+pub(crate) mod heard;
 pub(crate) mod limiter;
 pub(crate) mod machine;
 mod operations;
@@ -28,14 +30,16 @@ use std::{sync::Arc, time::Duration};
 
 use fleet_limit::FleetLimit;
 use fleet_view::{FleetView, OrderKind, Question};
+use heard::Heard;
 use limiter::Limiter;
-use machine::{Machine, Transition};
+use machine::{Machine, Step};
 use overrides::{Override, Overrides};
 
 use self::budget::Budget;
 use crate::{
     clock::Tick,
     error::RejectReason,
+    failure::Failure,
     outcome::State,
     policy::{FleetPolicy, LimitScope, Mode, Policy},
 };
@@ -108,9 +112,17 @@ pub(crate) struct ChangeMarker {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StateChange {
     /// The state changed.
-    Transition(Transition),
+    Transition(Step),
     /// Under observation, the state would have changed.
-    WouldOpen(Transition),
+    WouldOpen(Step),
+}
+
+/// A failure, when it ended, and how long the call had taken, where that is measured.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PastFailure {
+    pub(crate) failure: Failure,
+    pub(crate) at: Tick,
+    pub(crate) took: Option<Duration>,
 }
 
 /// Everything behind the breaker's mutex.
@@ -119,6 +131,9 @@ pub(crate) struct BreakerState {
     pub(crate) policy: Arc<Policy>,
     pub(crate) machine: Machine,
     pub(crate) overrides: Overrides,
+    /// What observers have heard.
+    pub(crate) heard: Heard,
+    pub(crate) last_failure: Option<PastFailure>,
     pub(crate) budget: Budget,
     limiter: Option<Box<Limiter>>,
     /// Places taken in the bulkhead.
@@ -132,10 +147,12 @@ pub(crate) struct BreakerState {
 }
 
 impl BreakerState {
-    pub(crate) fn new(policy: Arc<Policy>) -> Self {
-        Self {
+    pub(crate) fn new(policy: Arc<Policy>, now: Tick) -> Self {
+        let mut state = Self {
             machine: Machine::new(&policy),
             overrides: Overrides::default(),
+            heard: Heard { state: State::Closed, since: now },
+            last_failure: None,
             budget: Budget::full(),
             limiter: policy.rate_limit.as_ref().map(|limit| Box::new(Limiter::new(limit))),
             occupied: 0,
@@ -143,7 +160,9 @@ impl BreakerState {
             fleet_view: None,
             fleet_limit: None,
             policy,
-        }
+        };
+        state.heard.state = state.state(now);
+        state
     }
 
     /// There is a store through which processes can share what the policy says is shared.
@@ -200,6 +219,15 @@ impl BreakerState {
         }
     }
 
+    /// Since when callers have felt that state.
+    pub(crate) fn since(&self, now: Tick) -> Tick {
+        match self.machine.opening() {
+            // Due by time alone, which observers have not heard.
+            Some((deadline, _)) if self.state(now) == State::HalfOpen && self.heard.state == State::Open => deadline,
+            _ => self.heard.since,
+        }
+    }
+
     /// Until when a probe that is due waits for another process, or for the answer whether it must.
     pub(crate) fn held(&self, now: Tick) -> Option<Tick> {
         let fleet_view = self.fleet_view.as_ref()?;
@@ -239,7 +267,7 @@ impl BreakerState {
 }
 
 /// Under observation only openings are of interest, and none took place.
-fn state_change(mode: Mode, transition: Transition) -> Option<StateChange> {
+fn state_change(mode: Mode, transition: Step) -> Option<StateChange> {
     match mode {
         Mode::Enforce => Some(StateChange::Transition(transition)),
         Mode::Observe if transition.to == State::Open => Some(StateChange::WouldOpen(transition)),

@@ -6,7 +6,7 @@ use super::{
     BreakerState, StateChange,
     fleet_view::OrderKind,
     limiter::Limiter,
-    machine::{Cause, Transition},
+    machine::{Cause, Step},
     overrides::{ActiveOverride, Override},
     state_change,
 };
@@ -120,16 +120,35 @@ impl BreakerState {
         Some(self.operated(before, now))
     }
 
+    /// Overrides that have ended by themselves, and the state that callers feel since the last of these ends. `None` if
+    /// there is none. To be asked before anything else at `now`, so that the end of an override is heard like its
+    /// beginning.
+    pub(crate) fn end_overrides(&mut self, now: Tick) -> Option<(Vec<ActiveOverride>, Option<StateChange>)> {
+        let ended = self.overrides.take_ended(now)?;
+        let began = ended.iter().filter_map(|hold| hold.ends).max().unwrap_or(now);
+        let (from, to) = (self.heard.state, self.state(now));
+        let step = Step {
+            from,
+            to,
+            cause: Cause::OverrideEnded,
+            generation: self.machine.generation(),
+            open_for: None,
+            began,
+        };
+        Some((ended, (from != to).then_some(StateChange::Transition(step))))
+    }
+
     /// The transition that callers feel when the mode changed.
     fn operated(&self, before: State, now: Tick) -> Option<StateChange> {
         let after = self.state(now);
         (before != after).then(|| {
-            StateChange::Transition(Transition {
+            StateChange::Transition(Step {
                 from: before,
                 to: after,
                 cause: Cause::Operator,
                 generation: self.machine.generation(),
                 open_for: None,
+                began: now,
             })
         })
     }

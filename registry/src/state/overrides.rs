@@ -105,6 +105,14 @@ impl Overrides {
         std::mem::take(&mut self.holds).iter().any(|h| h.holds(now))
     }
 
+    /// Takes out the overrides that have ended by themselves; `None` if there is none.
+    pub(crate) fn take_ended(&mut self, now: Tick) -> Option<Vec<ActiveOverride>> {
+        if self.holds.iter().all(|h| h.holds(now)) {
+            return None;
+        }
+        Some(self.holds.extract_if(.., |h| !h.holds(now)).collect())
+    }
+
     /// No override is in force, and none will be by time alone.
     pub(crate) fn is_idle(&self, now: Tick) -> bool {
         self.in_force(now).next().is_none()

@@ -34,7 +34,7 @@ fn limited(scope: LimitScope) -> Arc<Policy> {
 }
 
 fn connected(policy: Arc<Policy>) -> BreakerState {
-    let mut state = BreakerState::new(policy);
+    let mut state = BreakerState::new(policy, Tick::ZERO);
     state.connect();
     state
 }
@@ -50,10 +50,10 @@ fn open() -> BreakerState {
 
 #[test]
 fn who_has_no_store_or_does_not_share_joins_nothing() {
-    assert!(BreakerState::new(sharing()).fleet_view.is_none());
+    assert!(BreakerState::new(sharing(), Tick::ZERO).fleet_view.is_none());
     assert!(connected(Arc::new(alone())).fleet_view.is_none());
     assert!(connected(sharing()).fleet_view.is_some());
-    assert!(BreakerState::new(limited(LimitScope::Fleet)).fleet_limit.is_none());
+    assert!(BreakerState::new(limited(LimitScope::Fleet), Tick::ZERO).fleet_limit.is_none());
     assert!(connected(limited(LimitScope::Process)).fleet_limit.is_none());
     assert!(connected(limited(LimitScope::Fleet)).fleet_limit.is_some());
 }

@@ -8,6 +8,7 @@ mod config;
 mod control;
 mod counting;
 mod generations;
+mod memory;
 #[cfg(feature = "prometheus")]
 mod metrics;
 mod permits;

@@ -244,18 +244,84 @@ impl World {
         }
     }
 
+    fn call(&mut self) -> Result<(), TestCaseError> {
+        self.started += 1;
+        let (mut call, order) = begin(&self.breaker);
+        match poll(&mut call) {
+            Poll::Pending => self.admitted(Flight::Call(call, order)),
+            Poll::Ready(Err(CallError::Rejected(rejection))) => self.rejected(&rejection),
+            Poll::Ready(other) => Err(TestCaseError::fail(format!("{other:?} before its end"))),
+        }
+    }
+
+    fn end(&mut self, which: usize, verdict: Verdict) -> Result<(), TestCaseError> {
+        let Some(id) = self.pick(which) else { return Ok(()) };
+        match self.flights.remove(&id).map(|started| started.flight) {
+            Some(Flight::Call(mut call, order)) => {
+                prop_assert!(order.send(End::With(verdict)).is_ok());
+                let answered = poll(&mut call);
+                prop_assert!(matches!(answered, Poll::Ready(Ok(_))), "{:?}", answered);
+                self.ended(id, verdict);
+            }
+            Some(Flight::Permit(permit)) => {
+                let settlement = permit.settle(verdict);
+                let late = self.late;
+                self.ended(id, verdict);
+                prop_assert_eq!(settlement == crate::Settlement::Late, self.late > late);
+            }
+            None => {}
+        }
+        Ok(())
+    }
+
+    fn panic(&mut self, which: usize) -> Result<(), TestCaseError> {
+        let Some(id) = self.pick(which) else { return Ok(()) };
+        let Some(Started { flight, .. }) = self.flights.remove(&id) else { return Ok(()) };
+        let panicked = catch_unwind(AssertUnwindSafe(|| match flight {
+            Flight::Call(mut call, order) => {
+                drop(order.send(End::Panic));
+                drop(poll(&mut call));
+            }
+            Flight::Permit(permit) => {
+                let _permit = permit;
+                resume_unwind(Box::new("on purpose"));
+            }
+        }));
+        prop_assert!(panicked.is_err());
+        self.ended(id, Verdict::Failure);
+        Ok(())
+    }
+
+    fn hold(&mut self, mode: Mode, who: u8, lasting: Option<Duration>, now: Duration) {
+        let mut order = Override::new(who.to_string(), "on purpose");
+        order.ttl = lasting;
+        match mode {
+            Mode::ForceOpen => self.breaker.force_open(order),
+            Mode::ForceClosed => self.breaker.force_closed(order),
+            _ => self.breaker.observe_only(order),
+        }
+        self.model.hold(mode, who, lasting, now);
+    }
+
+    /// The end of a process is the end of its calls, and some have outlived their timeout.
+    async fn restart(&mut self, now: Duration) -> Result<(), TestCaseError> {
+        while let Some(id) = self.pick(0) {
+            self.cancel(id);
+        }
+        let new = Process::start(BreakersConfig::default(), &MemoryStore::new()).await;
+        std::mem::replace(&mut self.process, new).end().await;
+        self.process = Process::start(self.configs[self.configured].clone(), &self.store).await;
+        prop_assert_eq!(self.now(), now, "nothing of this takes time");
+        self.breaker = self.process.registry.breaker("s");
+        self.model.restart(self.breaker.view().generation, now);
+        (self.rejections, self.late) = (0, 0);
+        Ok(())
+    }
+
     async fn step(&mut self, op: &Op) -> Result<(), TestCaseError> {
         let now = self.now();
         match op {
-            Op::Call => {
-                self.started += 1;
-                let (mut call, tell) = begin(&self.breaker);
-                match poll(&mut call) {
-                    Poll::Pending => self.admitted(Flight::Call(call, tell))?,
-                    Poll::Ready(Err(CallError::Rejected(rejection))) => self.rejected(&rejection)?,
-                    Poll::Ready(other) => return Err(TestCaseError::fail(format!("{other:?} before its end"))),
-                }
-            }
+            Op::Call => self.call()?,
             Op::Acquire => {
                 self.started += 1;
                 match self.breaker.try_acquire() {
@@ -263,45 +329,13 @@ impl World {
                     Err(rejection) => self.rejected(&rejection)?,
                 }
             }
-            Op::End(which, verdict) => {
-                let Some(id) = self.pick(*which) else { return Ok(()) };
-                match self.flights.remove(&id).map(|s| s.flight) {
-                    Some(Flight::Call(mut call, tell)) => {
-                        prop_assert!(tell.send(End::With(*verdict)).is_ok());
-                        let answered = poll(&mut call);
-                        prop_assert!(matches!(answered, Poll::Ready(Ok(_))), "{:?}", answered);
-                        self.ended(id, *verdict);
-                    }
-                    Some(Flight::Permit(permit)) => {
-                        let settlement = permit.settle(*verdict);
-                        let late = self.late;
-                        self.ended(id, *verdict);
-                        prop_assert_eq!(settlement == crate::Settlement::Late, self.late > late);
-                    }
-                    None => {}
-                }
-            }
+            Op::End(which, verdict) => self.end(*which, *verdict)?,
             Op::Cancel(which) => {
                 if let Some(id) = self.pick(*which) {
                     self.cancel(id);
                 }
             }
-            Op::Panic(which) => {
-                let Some(id) = self.pick(*which) else { return Ok(()) };
-                let Some(Started { flight, .. }) = self.flights.remove(&id) else { return Ok(()) };
-                let panicked = catch_unwind(AssertUnwindSafe(|| match flight {
-                    Flight::Call(mut call, tell) => {
-                        drop(tell.send(End::Panic));
-                        drop(poll(&mut call));
-                    }
-                    Flight::Permit(permit) => {
-                        let _permit = permit;
-                        resume_unwind(Box::new("on purpose"));
-                    }
-                }));
-                prop_assert!(panicked.is_err());
-                self.ended(id, Verdict::Failure);
-            }
+            Op::Panic(which) => self.panic(*which)?,
             Op::Advance(tenths) => {
                 tokio::time::advance(Duration::from_millis(tenths * 100)).await;
                 self.time_out()?;
@@ -314,15 +348,7 @@ impl World {
                 self.process.registry.apply(new);
             }
             Op::Hold(mode, who, lasting) => {
-                let lasting = lasting.map(|tenths| Duration::from_millis(tenths * 100));
-                let mut order = Override::new(who.to_string(), "on purpose");
-                order.ttl = lasting;
-                match mode {
-                    Mode::ForceOpen => self.breaker.force_open(order),
-                    Mode::ForceClosed => self.breaker.force_closed(order),
-                    _ => self.breaker.observe_only(order),
-                }
-                self.model.hold(*mode, *who, lasting, now);
+                self.hold(*mode, *who, lasting.map(|tenths| Duration::from_millis(tenths * 100)), now);
             }
             Op::Release(who) => {
                 match who {
@@ -335,19 +361,7 @@ impl World {
                 self.breaker.reset();
                 self.model.reset();
             }
-            Op::Restart => {
-                // The end of a process is the end of its calls, and some have outlived their timeout.
-                while let Some(id) = self.pick(0) {
-                    self.cancel(id);
-                }
-                let new = Process::start(BreakersConfig::default(), &MemoryStore::new()).await;
-                std::mem::replace(&mut self.process, new).end().await;
-                self.process = Process::start(self.configs[self.configured].clone(), &self.store).await;
-                prop_assert_eq!(self.now(), now, "nothing of this takes time");
-                self.breaker = self.process.registry.breaker("s");
-                self.model.restart(self.breaker.view().generation, now);
-                (self.rejections, self.late) = (0, 0);
-            }
+            Op::Restart => self.restart(now).await?,
         }
         Ok(())
     }

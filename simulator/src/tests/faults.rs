@@ -13,7 +13,7 @@ async fn with(fault: &str) -> (Simulator, Result<Response, reqwest::Error>) {
 }
 
 #[tokio::test]
-async fn refused_refuses_only_that_upstream_also_on_pooled_connections_and_heals() {
+async fn refused_closes_one_port_and_its_pooled_connections() {
     let simulator = start().await;
     let (client, base) = (client(), simulator.base_url("gleif").unwrap());
     let call = || client.get(format!("{base}{RECORD}")).send();
@@ -43,7 +43,7 @@ async fn reset_breaks_the_connection_in_the_middle_of_the_body() {
 }
 
 #[tokio::test]
-async fn hangup_closes_before_the_first_byte_and_hang_never_answers() {
+async fn hangup_sends_no_byte_and_hang_never_answers() {
     let (simulator, response) = with("hangup").await;
     let error = response.unwrap_err();
     assert!(!error.is_connect() && !error.is_timeout(), "{error:?}");
@@ -57,7 +57,7 @@ async fn hangup_closes_before_the_first_byte_and_hang_never_answers() {
 }
 
 #[tokio::test]
-async fn slow_and_drip_answer_rightly_in_the_end() {
+async fn slow_and_drip_give_the_right_answer() {
     for fault in ["slow:1ms", "drip:1ms"] {
         let (simulator, response) = with(fault).await;
         let (status, record) = body(response.unwrap()).await;
@@ -100,7 +100,7 @@ async fn fixed_replies_have_their_status_type_and_headers() {
 }
 
 #[tokio::test]
-async fn an_http_date_lies_ahead_and_parses() {
+async fn a_retry_after_date_parses_and_is_in_the_future() {
     let (simulator, response) = with("429_http_date:90").await;
     let date = response.unwrap().headers()["retry-after"].to_str().unwrap().to_owned();
     let parsed = jiff::fmt::rfc2822::parse(&date).unwrap().timestamp();
@@ -143,7 +143,7 @@ async fn large_bodies_arrive_whole() {
 }
 
 #[tokio::test]
-async fn flapping_and_not_found_and_narrowing() {
+async fn flap_not_found_and_a_narrowed_fault() {
     let simulator = start().await;
     simulator.set_fault("gleif", "flap:2/1").await.unwrap();
     let mut statuses = Vec::new();
@@ -164,7 +164,7 @@ async fn flapping_and_not_found_and_narrowing() {
 }
 
 #[tokio::test]
-async fn a_published_rate_is_enforced_only_when_asked_for() {
+async fn a_rate_is_enforced_only_under_the_fault() {
     let simulator = start().await;
     for _ in 0..61 {
         assert_eq!(get(&simulator, "gleif", "/lei-records?page[size]=1").await.0, 200);

@@ -1,5 +1,5 @@
-//! The simulator over real sockets. What a client's kernel and HTTP stack see is the point, so nothing here is mocked.
-//! The clients' own reading of these answers is tested where the clients are.
+//! The simulator over real sockets. What matters is what a client's kernel and HTTP stack see, so nothing is mocked here.
+//! How the clients read these answers is tested in `osint-activities`.
 
 use std::error::Error;
 use std::io;
@@ -18,7 +18,7 @@ async fn start() -> Simulator {
     Simulator::start("127.0.0.1:0".parse().unwrap()).await.unwrap()
 }
 
-/// A client as naive as possible: no redirects, no proxy, and no certificates, which take long to load.
+/// A client that adds nothing: no redirects, no proxy, and no certificates, which take long to load.
 fn client() -> Client {
     let agent = "simulator-tests/1.0 (tests@example.org)";
     let plain = Client::builder().redirect(reqwest::redirect::Policy::none()).no_proxy().tls_certs_only([]);
@@ -60,7 +60,7 @@ fn kind(error: &reqwest::Error) -> Option<io::ErrorKind> {
 }
 
 #[tokio::test]
-async fn every_file_of_the_fixtures_is_served_by_some_row() {
+async fn every_fixture_is_served_by_an_upstream() {
     let mut files = Vec::new();
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures");
     let mut folders = vec![root.clone()];
@@ -74,11 +74,11 @@ async fn every_file_of_the_fixtures_is_served_by_some_row() {
             }
         }
     }
-    let served: Vec<_> = super::upstreams::UPSTREAMS.iter().flat_map(|row| row.fixtures).map(|f| f.path).collect();
+    let served: Vec<_> = crate::upstreams::UPSTREAMS.iter().flat_map(|row| row.fixtures).map(|f| f.path).collect();
     let shared = |file: &&String| file.starts_with("html/") || *file == "bomb.gz";
     let stray: Vec<_> = files.iter().filter(|file| !shared(file) && !served.contains(&file.as_str())).collect();
-    assert!(stray.is_empty(), "no row names {stray:?}");
-    for fixture in super::upstreams::UPSTREAMS.iter().flat_map(|row| row.fixtures) {
+    assert!(stray.is_empty(), "no upstream serves {stray:?}");
+    for fixture in crate::upstreams::UPSTREAMS.iter().flat_map(|row| row.fixtures) {
         // Below `files/` are downloads, some of them one document a line.
         if fixture.path.ends_with(".json") && !fixture.path.contains("/files/") {
             let parsed = serde_json::from_slice::<Value>(fixture.bytes);
@@ -116,14 +116,14 @@ async fn shutting_down_frees_every_port() {
 }
 
 #[tokio::test]
-async fn a_taken_port_is_named_and_nothing_is_left_behind() {
+async fn the_error_of_a_taken_port_names_it() {
     let taken = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let error = Simulator::start(taken.local_addr().unwrap()).await.unwrap_err();
     assert!(error.to_string().contains("the control API"), "{error}");
 }
 
 #[tokio::test]
-async fn the_control_api_sets_faults_counts_calls_and_explains_itself() {
+async fn the_control_api_sets_faults_and_counts_calls() {
     let simulator = start().await;
     let (control, client) = (format!("http://{}/_control", simulator.addr()), client());
     let put =
@@ -164,7 +164,7 @@ async fn the_control_api_sets_faults_counts_calls_and_explains_itself() {
 }
 
 #[tokio::test]
-async fn what_does_not_exist_lists_what_does() {
+async fn an_unknown_name_lists_the_valid_ones() {
     let simulator = start().await;
     let error = simulator.set_fault("nobody", "down").await.unwrap_err();
     assert!(matches!(error, SetFaultError::Fault(FaultError::UnknownUpstream { .. })), "{error}");
@@ -172,5 +172,5 @@ async fn what_does_not_exist_lists_what_does() {
     simulator.shutdown().await;
 }
 
-/// A timeout for what must never answer; long enough for any answer that would.
+/// The timeout for a call that must get no answer; any answer would come within it.
 const PATIENCE: Duration = Duration::from_millis(400);

@@ -1,4 +1,4 @@
-//! What holds for every row.
+//! What holds for every upstream.
 
 use super::*;
 use crate::upstreams::UPSTREAMS;
@@ -43,7 +43,7 @@ async fn every_published_rate_can_be_enforced() {
 }
 
 #[test]
-fn faults_and_operations_have_names_of_their_own() {
+fn names_of_faults_and_operations_are_unique() {
     for row in UPSTREAMS {
         let generic = crate::fault::forms(&[]);
         for scenario in row.scenarios {

@@ -1,32 +1,32 @@
 //! BrightData: jobs that are started once, billed, and collected when they are done.
 //!
-//! Three rows, because the three uses have breakers of their own; one account, so a suspension is set on each.
+//! Three upstreams, because the three uses have their own breakers. They share one account, so a test that suspends the
+//! account sets the fault on each.
 
 use serde_json::{Value, json};
 
 use crate::answer::Answer;
-use crate::fault::{Arg, Scenario};
-use crate::upstream::Route;
-use crate::upstream::{BLANK, Call, Fixture, Upstream, fixtures, get, post};
+use crate::fault::{Parameter, Scenario};
+use crate::spec::{Call, EMPTY, Fixture, Route, UpstreamSpec, fixtures, get, post};
 
-/// The row of company profiles.
-pub(super) static ENRICHMENT: Upstream = row("brightdata_enrichment");
-/// The row of social-media profiles.
-pub(super) static SOCIAL: Upstream = row("brightdata_social");
-/// The row of persons.
-pub(super) static PERSON: Upstream = row("brightdata_person");
+/// The spec of company profiles.
+pub(crate) static ENRICHMENT: UpstreamSpec = row("brightdata_enrichment");
+/// The spec of social-media profiles.
+pub(crate) static SOCIAL: UpstreamSpec = row("brightdata_social");
+/// The spec of persons.
+pub(crate) static PERSON: UpstreamSpec = row("brightdata_person");
 
-const fn row(name: &'static str) -> Upstream {
-    Upstream {
+const fn row(name: &'static str) -> UpstreamSpec {
+    UpstreamSpec {
         name,
         hosts: &[],
         routes: ROUTES,
         fixtures: FIXTURES,
         scenarios: SCENARIOS,
         unrouted: || error(404, "Not found"),
-        split: |call| call.query("dataset_id").map(str::to_owned),
+        key: |call| call.query("dataset_id").map(str::to_owned),
         credentials: &[("BRIGHTDATA_API_TOKEN", "simulated")],
-        ..BLANK
+        ..EMPTY
     }
 }
 
@@ -47,16 +47,28 @@ const FIXTURES: &[Fixture] = fixtures![
 ];
 
 const SCENARIOS: &[Scenario] = &[
-    Scenario { name: "polls", arg: Arg::Count(2), about: "a job is ready after this many polls, not at once" },
-    Scenario { name: "job_failed", arg: Arg::None, about: "progress says failed, with status 200" },
-    Scenario { name: "row_errors", arg: Arg::None, about: "every input of a job fails as a row of its result" },
-    Scenario { name: "too_many_jobs", arg: Arg::None, about: "429: too many jobs are running" },
-    Scenario { name: "suspended", arg: Arg::None, about: "the account is suspended: text with status 200" },
-    Scenario { name: "suspended_403", arg: Arg::None, about: "the account is suspended: text with status 403" },
-    Scenario { name: "expired", arg: Arg::None, about: "every snapshot has expired: 400" },
+    Scenario {
+        name: "polls",
+        parameter: Parameter::Count(2),
+        about: "a job is ready after this many polls, not at once",
+    },
+    Scenario { name: "job_failed", parameter: Parameter::None, about: "progress says failed, with status 200" },
+    Scenario {
+        name: "row_errors",
+        parameter: Parameter::None,
+        about: "every input of a job fails as a row of its result",
+    },
+    Scenario { name: "too_many_jobs", parameter: Parameter::None, about: "429: too many jobs are running" },
+    Scenario { name: "suspended", parameter: Parameter::None, about: "the account is suspended: text with status 200" },
+    Scenario {
+        name: "suspended_403",
+        parameter: Parameter::None,
+        about: "the account is suspended: text with status 403",
+    },
+    Scenario { name: "expired", parameter: Parameter::None, about: "every snapshot has expired: 400" },
 ];
 
-/// The data sets there are: company and person profiles of several sites.
+/// The data sets: company and person profiles of several sites.
 const DATASETS: &[&str] = &[
     "gd_l1vijqt9jfj7olije",
     "gd_l1vikfnt1wgvvqz95w",
@@ -100,7 +112,7 @@ fn trigger(call: &Call) -> Answer {
         return error(429, text);
     }
     let id = format!("s_sim{:012}", call.memory.add("jobs", 1));
-    call.memory.note(&id, json!({"dataset": dataset, "inputs": inputs}).to_string());
+    call.memory.remember(&id, json!({"dataset": dataset, "inputs": inputs}).to_string());
     // A synchronous scrape that takes too long becomes a job as well.
     let status = if call.path().ends_with("/scrape") { 202 } else { 200 };
     Answer::json(status, json!({"snapshot_id": id}))
@@ -108,7 +120,7 @@ fn trigger(call: &Call) -> Answer {
 
 /// The job of a snapshot, and how many polls it still takes.
 fn job(call: &Call, id: &str) -> Option<(Value, u64)> {
-    let job = serde_json::from_str(&call.memory.noted(id)?).ok()?;
+    let job = serde_json::from_str(&call.memory.recall(id)?).ok()?;
     let needed: u64 = call.scenario("polls").and_then(|n| n.parse().ok()).unwrap_or_default();
     Some((job, needed.saturating_sub(call.memory.get(&format!("polls {id}")).unwrap_or_default())))
 }
@@ -133,7 +145,7 @@ fn progress(call: &Call) -> Answer {
     Answer::ok(document)
 }
 
-/// The files that may have the record: by the last segment of the URL asked for, or by the name to discover, as it is and
+/// The names of the files that may have the record: the last segment of the URL, or the name to discover; then the same
 /// without its last word.
 fn slugs(input: &Value) -> Vec<String> {
     let text = |name: &str| input[name].as_str();

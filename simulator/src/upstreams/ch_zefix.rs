@@ -1,12 +1,12 @@
-//! Zefix: the Swiss index of companies, as its web site asks for it and as the official service answers.
+//! Zefix: the Swiss index of companies, through the API of its web site and through the official service.
 
 use serde_json::{Value, json};
 
 use crate::answer::Answer;
-use crate::upstream::{BLANK, Call, Upstream, fixtures, get, matches, page, post};
+use crate::spec::{Call, EMPTY, UpstreamSpec, fixtures, get, matches, page, post};
 
-/// The row of the web site's own API.
-pub(super) static SITE: Upstream = Upstream {
+/// The spec of the web site's own API.
+pub(crate) static SITE: UpstreamSpec = UpstreamSpec {
     name: "ch_zefix",
     hosts: &["https://www.zefix.ch"],
     base: "/ZefixREST/api/v1",
@@ -35,11 +35,11 @@ pub(super) static SITE: Upstream = Upstream {
         "ch_zefix/legal_forms.json",
         "ch_zefix/publications/1009345.json",
     ],
-    ..BLANK
+    ..EMPTY
 };
 
-/// The row of the official service.
-pub(super) static OFFICIAL: Upstream = Upstream {
+/// The spec of the official service.
+pub(crate) static OFFICIAL: UpstreamSpec = UpstreamSpec {
     name: "ch_zefix_official",
     hosts: &["https://www.zefix.admin.ch"],
     base: "/ZefixPublicREST/api/v1",
@@ -51,7 +51,7 @@ pub(super) static OFFICIAL: Upstream = Upstream {
         "ch_zefix_official/CHE313550547.json",
     ],
     credentials: &[("ZEFIX_USER", "simulated"), ("ZEFIX_PASSWORD", "simulated")],
-    ..BLANK
+    ..EMPTY
 };
 
 fn no_result() -> Answer {

@@ -1,13 +1,14 @@
-//! Crawl4AI: a crawler of one's own. A target that is down is a row in a 200; only its own trouble is a status.
+//! Crawl4AI: a crawler that the operator runs. A site that is down is a result in a 200; an error status means that the
+//! crawler itself has failed.
 
 use serde_json::{Value, json};
 
 use crate::answer::Answer;
-use crate::fault::{Arg, Scenario};
-use crate::upstream::{BLANK, Call, Upstream, fixtures, get, post};
+use crate::fault::{Parameter, Scenario};
+use crate::spec::{Call, EMPTY, UpstreamSpec, fixtures, get, post};
 
-/// The row.
-pub(super) static ROW: Upstream = Upstream {
+/// The spec.
+pub(crate) static SPEC: UpstreamSpec = UpstreamSpec {
     name: "crawl4ai",
     routes: &[
         post("crawl", "/crawl", crawl),
@@ -27,14 +28,22 @@ pub(super) static ROW: Upstream = Upstream {
         "crawl4ai/pages/www.nokia.com.json",
     ],
     scenarios: &[
-        Scenario { name: "target_down", arg: Arg::None, about: "200, but every result failed: the site is down" },
-        Scenario { name: "queue_full", arg: Arg::None, about: "503 with Retry-After: 5" },
-        Scenario { name: "all_failed", arg: Arg::None, about: "500: the crawl request failed" },
-        Scenario { name: "led_inside", arg: Arg::None, about: "the website redirects to a cloud's metadata" },
-        Scenario { name: "too_large", arg: Arg::None, about: "413: the page is too large" },
+        Scenario {
+            name: "target_down",
+            parameter: Parameter::None,
+            about: "200, but every result failed: the site is down",
+        },
+        Scenario { name: "queue_full", parameter: Parameter::None, about: "503 with Retry-After: 5" },
+        Scenario { name: "all_failed", parameter: Parameter::None, about: "500: the crawl request failed" },
+        Scenario {
+            name: "led_inside",
+            parameter: Parameter::None,
+            about: "the website redirects to a cloud's metadata",
+        },
+        Scenario { name: "too_large", parameter: Parameter::None, about: "413: the page is too large" },
     ],
     credentials: &[("CRAWL4AI_API_TOKEN", "simulated")],
-    ..BLANK
+    ..EMPTY
 };
 
 fn detail(status: u16, text: &str) -> Answer {
@@ -122,13 +131,13 @@ fn job_start(call: &Call) -> Answer {
         return answer;
     }
     let id = format!("crawl_{:04x}", call.memory.add("jobs", 1));
-    call.memory.note(&id, request["urls"].to_string());
+    call.memory.remember(&id, request["urls"].to_string());
     Answer::json(202, json!({"task_id": id}))
 }
 
 fn job(call: &Call) -> Answer {
     let id = call.captured(0);
-    let Some(urls) = call.memory.noted(id).and_then(|urls| serde_json::from_str(&urls).ok()) else {
+    let Some(urls) = call.memory.recall(id).and_then(|urls| serde_json::from_str(&urls).ok()) else {
         return detail(404, "Task not found");
     };
     if call.memory.add(&format!("polls {id}"), 1) < 2 {

@@ -1,16 +1,15 @@
-//! ARES: an entity, a search and the public register. It knows two kinds of 404, and only one of them is an answer.
+//! ARES: an entity, a search and the public register. It has two kinds of 404. Only one of them means "not found".
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use crate::answer::Answer;
-use crate::fault::{Arg, Scenario};
-use crate::station::ENFORCE_RATE;
-use crate::upstream::{BLANK, Call, Rate, Upstream, fixtures, get, matches, page, post};
+use crate::fault::{ENFORCE_RATE, Parameter, Scenario};
+use crate::spec::{Call, EMPTY, Rate, UpstreamSpec, fixtures, get, matches, page, post};
 
-/// The row.
-pub(super) static ROW: Upstream = Upstream {
+/// The spec.
+pub(crate) static SPEC: UpstreamSpec = UpstreamSpec {
     name: "cz_ares",
     hosts: &["https://ares.gov.cz"],
     base: "/ekonomicke-subjekty-v-be/rest",
@@ -33,14 +32,18 @@ pub(super) static ROW: Upstream = Upstream {
         ENFORCE_RATE,
         Scenario {
             name: "moved",
-            arg: Arg::None,
+            parameter: Parameter::None,
             about: "404 of the framework: the endpoint is gone, not the company",
         },
-        Scenario { name: "too_many", arg: Arg::None, about: "every search has more than 1000 hits" },
-        Scenario { name: "vr_down", arg: Arg::None, about: "the public register fails while the rest answers" },
+        Scenario { name: "too_many", parameter: Parameter::None, about: "every search has more than 1000 hits" },
+        Scenario {
+            name: "vr_down",
+            parameter: Parameter::None,
+            about: "the public register fails while the rest answers",
+        },
     ],
     rate: Some(Rate { calls: 500, window: Duration::from_secs(60), refusal: blocked }),
-    ..BLANK
+    ..EMPTY
 };
 
 fn error(status: u16, code: &str, text: &str, sub: &str) -> Answer {

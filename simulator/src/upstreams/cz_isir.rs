@@ -5,12 +5,11 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::answer::{Answer, HTML_CHALLENGE};
-use crate::fault::{Arg, Scenario};
-use crate::station::ENFORCE_RATE;
-use crate::upstream::{BLANK, Call, Rate, Upstream, escape, fixtures, post};
+use crate::fault::{ENFORCE_RATE, Parameter, Scenario};
+use crate::spec::{Call, EMPTY, Rate, UpstreamSpec, escape, fixtures, post};
 
-/// The row.
-pub(super) static ROW: Upstream = Upstream {
+/// The spec.
+pub(crate) static SPEC: UpstreamSpec = UpstreamSpec {
     name: "cz_isir",
     hosts: &["https://isir.justice.cz"],
     base: "/isir_cuzk_ws",
@@ -18,10 +17,14 @@ pub(super) static ROW: Upstream = Upstream {
     fixtures: fixtures!["cz_isir/99000105.json"],
     scenarios: &[
         ENFORCE_RATE,
-        Scenario { name: "code", arg: Arg::Word("CODE"), about: "every search answers 200 with this kodChyby" },
+        Scenario {
+            name: "code",
+            parameter: Parameter::Word("CODE"),
+            about: "every search answers 200 with this kodChyby",
+        },
     ],
     rate: Some(Rate { calls: 50, window: Duration::from_secs(60), refusal: || Answer::html(403, HTML_CHALLENGE) }),
-    ..BLANK
+    ..EMPTY
 };
 
 /// The fields of a case, in the order of the schema.

@@ -1,12 +1,12 @@
-//! The Czech collection of deeds: the portal's own JSON, and the older HTML site that is asked when the portal blocks.
+//! The Czech collection of deeds: the portal's own JSON, and the older HTML site, the fallback when the portal blocks.
 
 use serde_json::json;
 
 use crate::answer::Answer;
-use crate::upstream::{BLANK, Call, Upstream, fixtures, get};
+use crate::spec::{Call, EMPTY, UpstreamSpec, fixtures, get};
 
-/// The row of the portal.
-pub(super) static PORTAL: Upstream = Upstream {
+/// The spec of the portal.
+pub(crate) static PORTAL: UpstreamSpec = UpstreamSpec {
     name: "cz_justice",
     hosts: &["https://verejnerejstriky.msp.gov.cz"],
     routes: &[
@@ -14,11 +14,11 @@ pub(super) static PORTAL: Upstream = Upstream {
         get("document", "/dokumenty/sbirka-listin/{}", |call| document(call, call.captured(0))),
     ],
     fixtures: fixtures!["cz_justice/deeds/27082440.json", "cz_justice/deeds/45274649.json", "cz_justice/document.pdf"],
-    ..BLANK
+    ..EMPTY
 };
 
-/// The row of the older site.
-pub(super) static LEGACY: Upstream = Upstream {
+/// The spec of the older site.
+pub(crate) static LEGACY: UpstreamSpec = UpstreamSpec {
     name: "cz_justice_legacy",
     hosts: &["https://or.justice.cz"],
     routes: &[
@@ -45,7 +45,7 @@ pub(super) static LEGACY: Upstream = Upstream {
         "cz_justice_legacy/search/27082440.html",
         "cz_justice_legacy/search/45274649.html",
     ],
-    ..BLANK
+    ..EMPTY
 };
 
 fn missing() -> Answer {

@@ -3,23 +3,23 @@
 use serde_json::json;
 
 use crate::answer::Answer;
-use crate::fault::{Arg, Scenario};
-use crate::upstream::{BLANK, Call, Upstream, get};
+use crate::fault::{Parameter, Scenario};
+use crate::spec::{Call, EMPTY, UpstreamSpec, get};
 
-/// The row.
-pub(super) static ROW: Upstream = Upstream {
+/// The spec.
+pub(crate) static SPEC: UpstreamSpec = UpstreamSpec {
     name: "cz_ubo",
     hosts: &["https://esm.justice.cz"],
     routes: &[get("owners", "/ias/issm/rejstrik-$sm", owners)],
     scenarios: &[
-        Scenario { name: "login_page", arg: Arg::None, about: "the form to log in, with status 200" },
+        Scenario { name: "login_page", parameter: Parameter::None, about: "the form to log in, with status 200" },
         Scenario {
             name: "authenticated",
-            arg: Arg::None,
+            parameter: Parameter::None,
             about: "as an obliged entity sees it; the JSON is this simulator's",
         },
     ],
-    ..BLANK
+    ..EMPTY
 };
 
 const CLOSED: &str = "<!DOCTYPE html>\n<html lang=\"cs\"><head><meta charset=\"utf-8\"><title>Přístup odepřen</title></head>\n\

@@ -3,11 +3,11 @@
 use serde_json::{Value, json};
 
 use crate::answer::Answer;
-use crate::fault::{Arg, Scenario};
-use crate::upstream::{BLANK, Call, Upstream, fixtures, get, matches, post};
+use crate::fault::{Parameter, Scenario};
+use crate::spec::{Call, EMPTY, UpstreamSpec, fixtures, get, matches, post};
 
-/// The row of cvrapi.dk.
-pub(super) static CVRAPI: Upstream = Upstream {
+/// The spec of cvrapi.dk.
+pub(crate) static CVRAPI: UpstreamSpec = UpstreamSpec {
     name: "dk_cvr",
     hosts: &["https://cvrapi.dk"],
     routes: &[get("company", "/api", company)],
@@ -18,20 +18,24 @@ pub(super) static CVRAPI: Upstream = Upstream {
         "dk_cvr/companies/99000104.json",
     ],
     scenarios: &[
-        Scenario { name: "quota", arg: Arg::Count(50), about: "QUOTA_EXCEEDED with 200 after this many calls" },
+        Scenario {
+            name: "quota",
+            parameter: Parameter::Count(50),
+            about: "QUOTA_EXCEEDED with 200 after this many calls",
+        },
         Scenario {
             name: "error",
-            arg: Arg::Word("CODE"),
+            parameter: Parameter::Word("CODE"),
             about: "this error with status 200: BANNED, INTERNAL_ERROR, …",
         },
-        Scenario { name: "not_found_404", arg: Arg::None, about: "NOT_FOUND comes with status 404" },
+        Scenario { name: "not_found_404", parameter: Parameter::None, about: "NOT_FOUND comes with status 404" },
     ],
     credentials: &[("CVRAPI_USER_AGENT", "Simulation - osint - Operator operator@example.org")],
-    ..BLANK
+    ..EMPTY
 };
 
-/// The row of Datafordeler.
-pub(super) static DATAFORDELER: Upstream = Upstream {
+/// The spec of Datafordeler.
+pub(crate) static DATAFORDELER: UpstreamSpec = UpstreamSpec {
     name: "dk_cvr_datafordeler",
     hosts: &["https://graphql.datafordeler.dk"],
     routes: &[post("company", "/CVR/v2", graphql)],
@@ -42,7 +46,7 @@ pub(super) static DATAFORDELER: Upstream = Upstream {
         "dk_cvr_datafordeler/99000104.json",
     ],
     credentials: &[("CVR_DENMARK_API_KEY", "simulated")],
-    ..BLANK
+    ..EMPTY
 };
 
 fn error(status: u16, code: &str) -> Answer {
@@ -74,7 +78,7 @@ fn company(call: &Call) -> Answer {
     found.map_or_else(|| error(status, "NOT_FOUND"), Answer::ok)
 }
 
-/// What may be asked for; one in a query.
+/// The root fields; a query has exactly one.
 const ROOTS: &[&str] = &["CVR_Virksomhedsform", "CVR_Virksomhed", "CVR_Navn", "CVR_Adressering", "CVR_Branche"];
 
 fn graphql(call: &Call) -> Answer {

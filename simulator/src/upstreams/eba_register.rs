@@ -9,11 +9,11 @@ use serde_json::{Value, json};
 
 use crate::answer::Answer;
 use crate::digest::sha256;
-use crate::fault::{Arg, Scenario};
-use crate::upstream::{BLANK, Call, Upstream, fixtures, get, post};
+use crate::fault::{Parameter, Scenario};
+use crate::spec::{Call, EMPTY, UpstreamSpec, fixtures, get, post};
 
-/// The row.
-pub(super) static ROW: Upstream = Upstream {
+/// The spec.
+pub(crate) static SPEC: UpstreamSpec = UpstreamSpec {
     name: "eba_register",
     hosts: &["https://euclid.eba.europa.eu"],
     base: "/register",
@@ -29,22 +29,26 @@ pub(super) static ROW: Upstream = Upstream {
         "eba_register/files/download-PSDMD-202611290000.zip.sha256",
     ],
     scenarios: &[
-        Scenario { name: "sha256_mismatch", arg: Arg::None, about: "the metadata announces another checksum" },
+        Scenario {
+            name: "sha256_mismatch",
+            parameter: Parameter::None,
+            about: "the metadata announces another checksum",
+        },
         Scenario {
             name: "half_zip",
-            arg: Arg::None,
+            parameter: Parameter::None,
             about: "the download is a complete response with half of the file",
         },
     ],
-    ..BLANK
+    ..EMPTY
 };
 
 fn missing() -> Answer {
     Answer::html(404, crate::answer::HTML_MOVED)
 }
 
-/// An edition without any institution, for a register that does not know the company.
-static NOBODY: LazyLock<Vec<u8>> = LazyLock::new(|| {
+/// An edition without any institution, for a register with the fault `not_found`.
+static EMPTY_EDITION: LazyLock<Vec<u8>> = LazyLock::new(|| {
     let mut archive = zip::ZipWriter::new(Cursor::new(Vec::new()));
     let text = br#"[[{"disclaimer": "The register is provided for information only."}], []]"#;
     let file = archive.start_file("PSDMD.json", zip::write::SimpleFileOptions::default());
@@ -55,20 +59,20 @@ static NOBODY: LazyLock<Vec<u8>> = LazyLock::new(|| {
 fn metadata(call: &Call) -> Answer {
     let metadata = call.fixed("/filemetadata.json").and_then(|bytes| serde_json::from_slice::<Value>(bytes).ok());
     let Some(mut metadata) = metadata else { return missing() };
-    if call.blank {
-        metadata["sha256_hash"] = json!(sha256(&NOBODY));
+    if call.not_found {
+        metadata["sha256_hash"] = json!(sha256(&EMPTY_EDITION));
     }
     if call.scenario("sha256_mismatch").is_some() {
         metadata["sha256_hash"] = json!("0".repeat(64));
     }
-    Answer::ok(metadata).marked(call.header("if-none-match"))
+    Answer::ok(metadata).with_etag(call.header("if-none-match"))
 }
 
 fn download(call: &Call) -> Answer {
     let name = call.captured(0);
     let content_type = if name.ends_with(".zip") { "application/zip" } else { "text/plain" };
-    if call.blank {
-        return Answer::bytes(200, content_type, NOBODY.as_slice().into());
+    if call.not_found {
+        return Answer::bytes(200, content_type, EMPTY_EDITION.as_slice().into());
     }
     let Some(bytes) = call.fixture(&format!("/files/{name}")) else { return missing() };
     let length = if call.scenario("half_zip").is_some() { bytes.len() / 2 } else { bytes.len() };

@@ -1,17 +1,17 @@
-//! The Estonian register's autocomplete: JSON that calls itself HTML.
+//! The Estonian register's autocomplete: JSON with the content type of HTML.
 
 use serde_json::{Value, json};
 
 use crate::answer::Answer;
-use crate::upstream::{BLANK, Call, Upstream, fixtures, get, matches, page};
+use crate::spec::{Call, EMPTY, UpstreamSpec, fixtures, get, matches, page};
 
-/// The row.
-pub(super) static ROW: Upstream = Upstream {
+/// The spec.
+pub(crate) static SPEC: UpstreamSpec = UpstreamSpec {
     name: "ee_ariregister",
     hosts: &["https://ariregister.rik.ee"],
     routes: &[get("autocomplete", "/est/api/autocomplete", autocomplete)],
     fixtures: fixtures!["ee_ariregister/companies.json"],
-    ..BLANK
+    ..EMPTY
 };
 
 const MOST: usize = 10;

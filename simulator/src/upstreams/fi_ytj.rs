@@ -1,19 +1,19 @@
-//! YTJ: one endpoint; nothing found is an empty list, a bad parameter a numbered error.
+//! YTJ: one endpoint. "Not found" is an empty list, a bad parameter is an error with a number.
 
 use serde_json::{Value, json};
 
 use crate::answer::Answer;
-use crate::upstream::{BLANK, Call, Upstream, fixtures, get, matches, page};
+use crate::spec::{Call, EMPTY, UpstreamSpec, fixtures, get, matches, page};
 
-/// The row.
-pub(super) static ROW: Upstream = Upstream {
+/// The spec.
+pub(crate) static SPEC: UpstreamSpec = UpstreamSpec {
     name: "fi_ytj",
     hosts: &["https://avoindata.prh.fi"],
     base: "/opendata-ytj-api/v3",
     routes: &[get("company", "/companies", companies)],
     unrouted: || bad(404, "Not Found", 404),
     fixtures: fixtures!["fi_ytj/0112038-9.json", "fi_ytj/2336509-6.json", "fi_ytj/2646674-9.json"],
-    ..BLANK
+    ..EMPTY
 };
 
 const PAGE: usize = 100;

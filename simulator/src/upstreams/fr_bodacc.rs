@@ -3,26 +3,30 @@
 use serde_json::{Value, json};
 
 use crate::answer::Answer;
-use crate::fault::{Arg, Scenario};
-use crate::upstream::{BLANK, Call, Upstream, fixtures, get, page};
+use crate::fault::{Parameter, Scenario};
+use crate::spec::{Call, EMPTY, UpstreamSpec, fixtures, get, page};
 
-/// The row.
-pub(super) static ROW: Upstream = Upstream {
+/// The spec.
+pub(crate) static SPEC: UpstreamSpec = UpstreamSpec {
     name: "fr_bodacc",
     hosts: &["https://bodacc-datadila.opendatasoft.com"],
     base: "/api/explore/v2.1",
     routes: &[get("notices", "/catalog/datasets/annonces-commerciales/records", notices)],
     unrouted: || error(404, "Unknown dataset", "UnknownDatasetError"),
     fixtures: fixtures!["fr_bodacc/notices.json"],
-    scenarios: &[Scenario { name: "quota", arg: Arg::None, about: "429: the quota of the domain is used up" }],
-    ..BLANK
+    scenarios: &[Scenario {
+        name: "quota",
+        parameter: Parameter::None,
+        about: "429: the quota of the domain is used up",
+    }],
+    ..EMPTY
 };
 
 fn error(status: u16, message: &str, code: &str) -> Answer {
     Answer::json(status, json!({"message": message, "error_code": code}))
 }
 
-/// The values a query compares a field with: the text in quotes behind each mention of its name.
+/// The values that a query compares a field with: the text in quotes after each mention of the field.
 fn compared<'a>(query: &'a str, field: &str) -> Vec<&'a str> {
     let value = |behind: &'a str| {
         let quote = behind.find(['"', '\''])?;

@@ -1,13 +1,13 @@
-//! INPI: the French national register of companies, behind a log-in whose tokens wear out.
+//! INPI: the French national register of companies, behind a log-in whose tokens expire.
 
 use serde_json::{Value, json};
 
 use crate::answer::Answer;
-use crate::fault::{Arg, Scenario};
-use crate::upstream::{BLANK, Call, Upstream, fixtures, get, matches, page, post};
+use crate::fault::{Parameter, Scenario};
+use crate::spec::{Call, EMPTY, UpstreamSpec, fixtures, get, matches, page, post};
 
-/// The row.
-pub(super) static ROW: Upstream = Upstream {
+/// The spec.
+pub(crate) static SPEC: UpstreamSpec = UpstreamSpec {
     name: "fr_inpi",
     hosts: &["https://registre-national-entreprises.inpi.fr"],
     base: "/api",
@@ -29,11 +29,19 @@ pub(super) static ROW: Upstream = Upstream {
         "fr_inpi/attachments/552032534.json",
     ],
     scenarios: &[
-        Scenario { name: "token_expires", arg: Arg::Count(1), about: "a token is good for this many calls" },
-        Scenario { name: "connection_type", arg: Arg::None, about: "403: the account is not of the type for an API" },
+        Scenario {
+            name: "token_expires",
+            parameter: Parameter::Count(1),
+            about: "a token is good for this many calls",
+        },
+        Scenario {
+            name: "connection_type",
+            parameter: Parameter::None,
+            about: "403: the account is not of the type for an API",
+        },
     ],
     credentials: &[("INPI_USERNAME", "simulated"), ("INPI_PASSWORD", "simulated")],
-    ..BLANK
+    ..EMPTY
 };
 
 fn error(status: u16, code: &str, message: &str) -> Answer {

@@ -1,16 +1,15 @@
-//! Sirene: units and establishments of the French statistical office, and the open search that stands in for it.
+//! Sirene: units and establishments of the French statistical office, and the open search, its fallback.
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use crate::answer::Answer;
-use crate::fault::{Arg, Scenario};
-use crate::station::ENFORCE_RATE;
-use crate::upstream::{BLANK, Call, Rate, Upstream, fixtures, get, matches, page};
+use crate::fault::{ENFORCE_RATE, Parameter, Scenario};
+use crate::spec::{Call, EMPTY, Rate, UpstreamSpec, fixtures, get, matches, page};
 
-/// The row of Sirene.
-pub(super) static SIRENE: Upstream = Upstream {
+/// The spec of Sirene.
+pub(crate) static SIRENE: UpstreamSpec = UpstreamSpec {
     name: "fr_insee",
     hosts: &["https://api.insee.fr"],
     base: "/api-sirene/3.11",
@@ -31,16 +30,16 @@ pub(super) static SIRENE: Upstream = Upstream {
     ],
     scenarios: &[
         ENFORCE_RATE,
-        Scenario { name: "non_diffusible", arg: Arg::None, about: "403: every unit is hidden by law" },
-        Scenario { name: "maintenance", arg: Arg::None, about: "503 of an announced maintenance" },
+        Scenario { name: "non_diffusible", parameter: Parameter::None, about: "403: every unit is hidden by law" },
+        Scenario { name: "maintenance", parameter: Parameter::None, about: "503 of an announced maintenance" },
     ],
     rate: Some(Rate { calls: 30, window: Duration::from_secs(60), refusal: too_many }),
     credentials: &[("INSEE_API_KEY", "simulated")],
-    ..BLANK
+    ..EMPTY
 };
 
-/// The row of the open search.
-pub(super) static OPEN: Upstream = Upstream {
+/// The spec of the open search.
+pub(crate) static OPEN: UpstreamSpec = UpstreamSpec {
     name: "recherche_entreprises",
     hosts: &["https://recherche-entreprises.api.gouv.fr"],
     routes: &[get("search", "/search", open_search)],
@@ -52,7 +51,7 @@ pub(super) static OPEN: Upstream = Upstream {
     ],
     scenarios: &[ENFORCE_RATE],
     rate: Some(Rate { calls: 7, window: Duration::from_secs(1), refusal: open_too_many }),
-    ..BLANK
+    ..EMPTY
 };
 
 fn error(status: u16, message: &str) -> Answer {

@@ -1,15 +1,15 @@
-//! GLEIF: JSON:API records, and parents that are either another record or a reason why there is none.
+//! GLEIF: JSON:API records, and parents: either another record, or the reason why there is none.
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use crate::answer::Answer;
-use crate::station::ENFORCE_RATE;
-use crate::upstream::{BLANK, Call, Rate, Upstream, fixtures, get, matches, page};
+use crate::fault::ENFORCE_RATE;
+use crate::spec::{Call, EMPTY, Rate, UpstreamSpec, fixtures, get, matches, page};
 
-/// The row.
-pub(super) static ROW: Upstream = Upstream {
+/// The spec.
+pub(crate) static SPEC: UpstreamSpec = UpstreamSpec {
     name: "gleif",
     hosts: &["https://api.gleif.org"],
     base: "/api/v1",
@@ -49,7 +49,7 @@ pub(super) static ROW: Upstream = Upstream {
     ],
     scenarios: &[ENFORCE_RATE],
     rate: Some(Rate { calls: 60, window: Duration::from_secs(60), refusal: too_many }),
-    ..BLANK
+    ..EMPTY
 };
 
 const JSON_API: &str = "application/vnd.api+json";

@@ -1,11 +1,11 @@
 //! KBO: the Belgian register's public search, as HTML in English and French. Every answer is a 200, also "not found".
 
 use crate::answer::Answer;
-use crate::fault::{Arg, Scenario};
-use crate::upstream::{BLANK, Call, Upstream, fixtures, get};
+use crate::fault::{Parameter, Scenario};
+use crate::spec::{Call, EMPTY, UpstreamSpec, fixtures, get};
 
-/// The row.
-pub(super) static ROW: Upstream = Upstream {
+/// The spec.
+pub(crate) static SPEC: UpstreamSpec = UpstreamSpec {
     name: "kbo",
     hosts: &["https://kbopub.economie.fgov.be"],
     base: "/kbopub",
@@ -32,8 +32,8 @@ pub(super) static ROW: Upstream = Upstream {
         "kbo/notfound.en.html",
         "kbo/notfound.fr.html",
     ],
-    scenarios: &[Scenario { name: "blocked", arg: Arg::None, about: "403: the address is banned" }],
-    ..BLANK
+    scenarios: &[Scenario { name: "blocked", parameter: Parameter::None, about: "403: the address is banned" }],
+    ..EMPTY
 };
 
 fn show(call: &Call, folder: &str, parameter: &str) -> Answer {

@@ -1,4 +1,4 @@
-//! The table of upstreams. A new one is a file with a row, its fixtures, and a line here.
+//! The table of upstreams. A new one is a file with its spec, its fixtures, and a line here.
 
 mod brightdata;
 mod ch_zefix;
@@ -30,50 +30,50 @@ mod tavily;
 mod vatsense;
 mod vies;
 
-use super::upstream::Upstream;
+use crate::spec::UpstreamSpec;
 
 /// Every upstream, in the order of their ports.
-pub(super) static UPSTREAMS: &[&Upstream] = &[
-    &northdata::ROW,
-    &gleif::ROW,
-    &nominatim::ROW,
-    &tavily::ROW,
-    &eba_register::ROW,
+pub(crate) static UPSTREAMS: &[&UpstreamSpec] = &[
+    &northdata::SPEC,
+    &gleif::SPEC,
+    &nominatim::SPEC,
+    &tavily::SPEC,
+    &eba_register::SPEC,
     &vies::REST,
     &vies::SOAP,
-    &vatsense::ROW,
-    &crawl4ai::ROW,
+    &vatsense::SPEC,
+    &crawl4ai::SPEC,
     &opensanctions::API,
     &opensanctions::FEED,
     &brightdata::ENRICHMENT,
     &brightdata::SOCIAL,
     &brightdata::PERSON,
-    &kbo::ROW,
+    &kbo::SPEC,
     &nbb::CONSULT,
     &nbb::OFFICIAL,
     &peppol::DIRECTORY,
     &peppol::VERIFY,
-    &cz_ares::ROW,
+    &cz_ares::SPEC,
     &cz_justice::PORTAL,
     &cz_justice::LEGACY,
-    &cz_isir::ROW,
-    &cz_ubo::ROW,
+    &cz_isir::SPEC,
+    &cz_ubo::SPEC,
     &registry_sk::JSON,
     &registry_sk::HTML,
     &registry_sk::RPO,
-    &sk_ruz::ROW,
-    &fr_inpi::ROW,
+    &sk_ruz::SPEC,
+    &fr_inpi::SPEC,
     &fr_insee::SIRENE,
     &fr_insee::OPEN,
-    &fr_bodacc::ROW,
+    &fr_bodacc::SPEC,
     &dk_cvr::CVRAPI,
     &dk_cvr::DATAFORDELER,
-    &ee_ariregister::ROW,
-    &fi_ytj::ROW,
+    &ee_ariregister::SPEC,
+    &fi_ytj::SPEC,
     &nl_kvk::API,
     &nl_kvk::OPEN,
-    &no_brreg::ROW,
-    &ro_anaf::ROW,
+    &no_brreg::SPEC,
+    &ro_anaf::SPEC,
     &ch_zefix::SITE,
     &ch_zefix::OFFICIAL,
 ];

@@ -1,13 +1,13 @@
-//! The Belgian annual accounts: the consultation site's own API, and the official one. Both throttle by saying "none".
+//! The Belgian annual accounts: the consultation site's own API, and the official one. Both throttle with an empty list.
 
 use serde_json::{Value, json};
 
 use crate::answer::Answer;
-use crate::fault::{Arg, Scenario};
-use crate::upstream::{BLANK, Call, Upstream, fixtures, get, page};
+use crate::fault::{Parameter, Scenario};
+use crate::spec::{Call, EMPTY, UpstreamSpec, fixtures, get, page};
 
-/// The row of the consultation site.
-pub(super) static CONSULT: Upstream = Upstream {
+/// The spec of the consultation site.
+pub(crate) static CONSULT: UpstreamSpec = UpstreamSpec {
     name: "nbb",
     hosts: &["https://consult.cbso.nbb.be"],
     base: "/api",
@@ -26,13 +26,17 @@ pub(super) static CONSULT: Upstream = Upstream {
     ],
     scenarios: &[
         SILENT,
-        Scenario { name: "control_chars", arg: Arg::None, about: "raw control characters inside JSON strings" },
+        Scenario {
+            name: "control_chars",
+            parameter: Parameter::None,
+            about: "raw control characters inside JSON strings",
+        },
     ],
-    ..BLANK
+    ..EMPTY
 };
 
-/// The row of the official web service.
-pub(super) static OFFICIAL: Upstream = Upstream {
+/// The spec of the official web service.
+pub(crate) static OFFICIAL: UpstreamSpec = UpstreamSpec {
     name: "nbb_official",
     hosts: &["https://ws.cbso.nbb.be"],
     routes: &[
@@ -47,13 +51,16 @@ pub(super) static OFFICIAL: Upstream = Upstream {
     ],
     scenarios: &[SILENT],
     credentials: &[("NBB_CBSO_KEY", "simulated")],
-    ..BLANK
+    ..EMPTY
 };
 
-const SILENT: Scenario =
-    Scenario { name: "silent_empty", arg: Arg::Count(2), about: "the first calls are throttled by an empty list" };
+const SILENT: Scenario = Scenario {
+    name: "silent_empty",
+    parameter: Parameter::Count(2),
+    about: "the first calls are throttled by an empty list",
+};
 
-/// Whether this call is throttled without saying so.
+/// Whether this call is throttled with an empty list.
 fn silenced(call: &Call) -> bool {
     let throttled = call.scenario("silent_empty").and_then(|n| n.parse::<u64>().ok());
     throttled.is_some_and(|n| call.memory.add("silent", 1) <= n)

@@ -1,13 +1,13 @@
-//! KVK: the Dutch register, billed per profile and strict with codes, and its open data, which knows no names.
+//! KVK: the Dutch register, billed per profile, with an error code for each case; and its open data, which has no names.
 
 use serde_json::{Value, json};
 
 use crate::answer::Answer;
-use crate::fault::{Arg, Scenario};
-use crate::upstream::{BLANK, Call, Upstream, fixtures, get, matches, page};
+use crate::fault::{Parameter, Scenario};
+use crate::spec::{Call, EMPTY, UpstreamSpec, fixtures, get, matches, page};
 
-/// The row of the API.
-pub(super) static API: Upstream = Upstream {
+/// The spec of the API.
+pub(crate) static API: UpstreamSpec = UpstreamSpec {
     name: "nl_kvk",
     hosts: &["https://api.kvk.nl"],
     base: "/api",
@@ -29,15 +29,15 @@ pub(super) static API: Upstream = Upstream {
     fixtures: fixtures!["nl_kvk/profiles/17085815.json", "nl_kvk/profiles/33011433.json", "nl_kvk/undeliverable.json"],
     scenarios: &[Scenario {
         name: "ipd",
-        arg: Arg::Word("CODE"),
+        parameter: Parameter::Word("CODE"),
         about: "every call answers this code: IPD1002, IPD0005, …",
     }],
     credentials: &[("KVK_API_KEY", "simulated")],
-    ..BLANK
+    ..EMPTY
 };
 
-/// The row of the open data.
-pub(super) static OPEN: Upstream = Upstream {
+/// The spec of the open data.
+pub(crate) static OPEN: UpstreamSpec = UpstreamSpec {
     name: "nl_kvk_open",
     hosts: &["https://opendata.kvk.nl"],
     base: "/api/v1/hvds",
@@ -47,10 +47,10 @@ pub(super) static OPEN: Upstream = Upstream {
     })],
     unrouted: || Answer::json(404, json!({"status": 404, "title": "Not Found"})),
     fixtures: fixtures!["nl_kvk_open/17085815.json"],
-    ..BLANK
+    ..EMPTY
 };
 
-/// The codes and the status each comes with.
+/// Each error code and its HTTP status.
 const CODES: &[(&str, u16)] = &[
     ("IPD0004", 400),
     ("IPD0005", 404),

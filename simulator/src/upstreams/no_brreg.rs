@@ -1,13 +1,14 @@
-//! Brønnøysund: entities, roles and accounts. Deleted is a 200, removed by law is a 410, a bank's accounts are a 500.
+//! Brønnøysund: entities, roles and accounts. A deleted entity is a 200, one removed by
+//! law is a 410, the accounts of a bank are a 500.
 
 use serde_json::{Value, json};
 
 use crate::answer::Answer;
-use crate::fault::{Arg, Scenario};
-use crate::upstream::{BLANK, Call, Upstream, fixtures, get, matches, page};
+use crate::fault::{Parameter, Scenario};
+use crate::spec::{Call, EMPTY, UpstreamSpec, fixtures, get, matches, page};
 
-/// The row.
-pub(super) static ROW: Upstream = Upstream {
+/// The spec.
+pub(crate) static SPEC: UpstreamSpec = UpstreamSpec {
     name: "no_brreg",
     hosts: &["https://data.brreg.no"],
     routes: &[
@@ -32,21 +33,21 @@ pub(super) static ROW: Upstream = Upstream {
         "no_brreg/accounts/982463718.json",
     ],
     scenarios: &[
-        Scenario { name: "deleted", arg: Arg::None, about: "every entity is deleted: 200 with slettedato" },
-        Scenario { name: "gone", arg: Arg::None, about: "every entity is removed from disclosure: 410" },
-        Scenario { name: "accounts_500", arg: Arg::None, about: "the accounts of every entity answer 500" },
+        Scenario { name: "deleted", parameter: Parameter::None, about: "every entity is deleted: 200 with slettedato" },
+        Scenario { name: "gone", parameter: Parameter::None, about: "every entity is removed from disclosure: 410" },
+        Scenario { name: "accounts_500", parameter: Parameter::None, about: "the accounts of every entity answer 500" },
         Scenario {
             name: "app_unavailable",
-            arg: Arg::None,
+            parameter: Parameter::None,
             about: "the platform's page for an application that is off",
         },
     ],
-    ..BLANK
+    ..EMPTY
 };
 
 /// Banks, insurers and foundations: their accounts are never served.
 const NO_ACCOUNTS: &[&str] = &["984851006"];
-/// How deep a search may be paged.
+/// The last result that a search can page to.
 const DEEPEST: usize = 10_000;
 
 fn fault(status: u16, title: &str, path: &str) -> Answer {

@@ -1,31 +1,30 @@
-//! Nominatim: places by address. It wants to know who asks, and counts everybody's calls together.
+//! Nominatim: places by address. A client must name itself, and the calls of all clients count together.
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use crate::answer::Answer;
-use crate::fault::{Arg, Scenario};
-use crate::station::ENFORCE_RATE;
-use crate::upstream::{BLANK, Call, Rate, Upstream, fixtures, get, matches, page};
+use crate::fault::{ENFORCE_RATE, Parameter, Scenario};
+use crate::spec::{Call, EMPTY, Rate, UpstreamSpec, fixtures, get, matches, page};
 
-/// The row.
-pub(super) static ROW: Upstream = Upstream {
+/// The spec.
+pub(crate) static SPEC: UpstreamSpec = UpstreamSpec {
     name: "nominatim",
     hosts: &["https://nominatim.openstreetmap.org"],
     routes: &[get("search", "/search", search), get("status", "/status", status)],
     fixtures: fixtures!["nominatim/places.json"],
     scenarios: &[
         ENFORCE_RATE,
-        Scenario { name: "blocked", arg: Arg::None, about: "403: the application is blocked" },
-        Scenario { name: "database_down", arg: Arg::None, about: "status 700 in a 200, searches fail" },
+        Scenario { name: "blocked", parameter: Parameter::None, about: "403: the application is blocked" },
+        Scenario { name: "database_down", parameter: Parameter::None, about: "status 700 in a 200, searches fail" },
     ],
     rate: Some(Rate { calls: 1, window: Duration::from_secs(1), refusal: blocked }),
     credentials: &[("NOMINATIM_USER_AGENT", "osint-simulation/1.0 (operator@example.org)")],
-    ..BLANK
+    ..EMPTY
 };
 
-/// How the user agents of libraries begin that nobody has named.
+/// The beginnings of the user agents that libraries send by default.
 const DEFAULT_AGENTS: &[&str] = &["reqwest/", "python-requests/", "curl/", "Java/", "Go-http-client/", "axios/"];
 
 fn blocked() -> Answer {

@@ -1,13 +1,13 @@
-//! NorthData: companies by register number or name, billed for each one returned; three shapes for the same answer.
+//! NorthData: companies by register number or name, billed per company. The same answer comes in three shapes.
 
 use serde_json::{Value, json};
 
 use crate::answer::Answer;
-use crate::fault::{Arg, Scenario};
-use crate::upstream::{BLANK, Call, Upstream, fixtures, get, matches, page};
+use crate::fault::{Parameter, Scenario};
+use crate::spec::{Call, EMPTY, UpstreamSpec, fixtures, get, matches, page};
 
-/// The row.
-pub(super) static ROW: Upstream = Upstream {
+/// The spec.
+pub(crate) static SPEC: UpstreamSpec = UpstreamSpec {
     name: "northdata",
     hosts: &["https://www.northdata.com"],
     base: "/_api",
@@ -25,12 +25,16 @@ pub(super) static ROW: Upstream = Upstream {
         "northdata/companies/zalando.json",
     ],
     scenarios: &[
-        Scenario { name: "shape_array", arg: Arg::None, about: "a company comes as an array of one" },
-        Scenario { name: "shape_items", arg: Arg::None, about: "a company comes as {\"items\": […]}" },
-        Scenario { name: "censored", arg: Arg::None, about: "searches are censored: the plan hides the results" },
+        Scenario { name: "shape_array", parameter: Parameter::None, about: "a company comes as an array of one" },
+        Scenario { name: "shape_items", parameter: Parameter::None, about: "a company comes as {\"items\": […]}" },
+        Scenario {
+            name: "censored",
+            parameter: Parameter::None,
+            about: "searches are censored: the plan hides the results",
+        },
     ],
     credentials: &[("NORTHDATA_API_KEY", "simulated")],
-    ..BLANK
+    ..EMPTY
 };
 
 fn error(status: u16, message: &str) -> Answer {
@@ -45,7 +49,7 @@ fn name(record: &Value) -> &str {
     record["name"].as_str().or_else(|| record["name"]["name"].as_str()).unwrap_or_default()
 }
 
-/// A register number without the spaces that everybody puts elsewhere.
+/// A register number without its spaces, since every register puts them elsewhere.
 fn compact(text: &str) -> String {
     text.chars().filter(|c| !c.is_whitespace()).collect::<String>().to_lowercase()
 }

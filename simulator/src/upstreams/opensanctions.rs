@@ -1,16 +1,16 @@
-//! OpenSanctions: the match API, and the feed of everything it knows.
+//! OpenSanctions: the match API, and the feed of all its data.
 //!
-//! The API passes names to a Lucene query, so certain names break it; that is the caller's input, not an outage. The feed is
-//! a second host and a second row.
+//! The API passes names to a Lucene query, so certain names break it. That is bad input, not an outage. The feed is a
+//! second upstream on its own host.
 
 use serde_json::{Value, json};
 
 use crate::answer::Answer;
-use crate::fault::{Arg, Scenario};
-use crate::upstream::{BLANK, Call, Upstream, fixtures, get, matches, page, post};
+use crate::fault::{Parameter, Scenario};
+use crate::spec::{Call, EMPTY, UpstreamSpec, fixtures, get, matches, page, post};
 
-/// The row of the API.
-pub(super) static API: Upstream = Upstream {
+/// The spec of the API.
+pub(crate) static API: UpstreamSpec = UpstreamSpec {
     name: "opensanctions",
     hosts: &["https://api.opensanctions.org"],
     routes: &[
@@ -32,21 +32,29 @@ pub(super) static API: Upstream = Upstream {
         "opensanctions/entities/NK-simulatedTrading0000001.json",
     ],
     scenarios: &[
-        Scenario { name: "poison_500", arg: Arg::None, about: "names that break the query answer 500 instead of 400" },
-        Scenario { name: "stale_index", arg: Arg::None, about: "the catalog says that the index is behind" },
+        Scenario {
+            name: "poison_500",
+            parameter: Parameter::None,
+            about: "names that break the query answer 500 instead of 400",
+        },
+        Scenario {
+            name: "stale_index",
+            parameter: Parameter::None,
+            about: "the catalog says that the index is behind",
+        },
     ],
     credentials: &[("OPENSANCTIONS_API_KEY", "simulated")],
-    ..BLANK
+    ..EMPTY
 };
 
-/// The row of the feed.
-pub(super) static FEED: Upstream = Upstream {
+/// The spec of the feed.
+pub(crate) static FEED: UpstreamSpec = UpstreamSpec {
     name: "opensanctions_feed",
     hosts: &["https://data.opensanctions.org"],
     routes: &[
         get("index", "/datasets/latest/index.json", index),
         get("dataset", "/datasets/latest/{}/index.json", |call| {
-            let found = dataset(call).map(|entry| Answer::ok(entry).marked(call.header("if-none-match")));
+            let found = dataset(call).map(|entry| Answer::ok(entry).with_etag(call.header("if-none-match")));
             found.unwrap_or_else(no_file)
         }),
         get("file", "/datasets/latest/{}/{}", file),
@@ -66,15 +74,19 @@ pub(super) static FEED: Upstream = Upstream {
         "opensanctions_feed/files/targets.simple.csv",
     ],
     scenarios: &[
-        Scenario { name: "stale_index", arg: Arg::None, about: "the index has not moved for a month" },
-        Scenario { name: "checksum_mismatch", arg: Arg::None, about: "files do not have the checksum of the index" },
+        Scenario { name: "stale_index", parameter: Parameter::None, about: "the index has not moved for a month" },
+        Scenario {
+            name: "checksum_mismatch",
+            parameter: Parameter::None,
+            about: "files do not have the checksum of the index",
+        },
         Scenario {
             name: "huge_feed",
-            arg: Arg::Count(2),
+            parameter: Parameter::Count(2),
             about: "entities.ftm.json has about this many GiB, streamed",
         },
     ],
-    ..BLANK
+    ..EMPTY
 };
 
 fn detail(status: u16, text: &str) -> Answer {
@@ -163,7 +175,7 @@ fn search(call: &Call) -> Answer {
     }))
 }
 
-/// An entity by its id; an id that was merged into another leads there.
+/// An entity by its id. An id that was merged into another redirects to it.
 fn entity(call: &Call) -> Answer {
     if let Some(refusal) = refusal(call) {
         return refusal;
@@ -200,8 +212,8 @@ fn known(dataset: &str) -> bool {
     matches!(dataset, "default" | "sanctions" | "peps")
 }
 
-/// The only line of a feed that does not know the company.
-const NOBODY: &str = concat!(
+/// The only line of a feed with the fault `not_found`: a company that no investigation asks about.
+const OTHER_COMPANY: &str = concat!(
     r#"{"id":"NK-simulatedNobody0000001","caption":"Nobody At All Ltd","schema":"Company","properties":"#,
     r#"{"name":["Nobody At All Ltd"],"topics":["sanction"],"country":["zz"]},"datasets":["eu_fsf"],"target":true}"#,
     "\n"
@@ -215,9 +227,9 @@ fn dataset(call: &Call) -> Option<Value> {
     for field in ["updated_at", "last_change", "last_export"] {
         entry[field] = json!(now);
     }
-    if call.blank {
-        entry["resources"][0]["checksum"] = json!(crate::digest::sha1(NOBODY.as_bytes()));
-        entry["resources"][0]["size"] = json!(NOBODY.len());
+    if call.not_found {
+        entry["resources"][0]["checksum"] = json!(crate::digest::sha1(OTHER_COMPANY.as_bytes()));
+        entry["resources"][0]["size"] = json!(OTHER_COMPANY.len());
     }
     if let Some(name) = call.captured.first() {
         entry["name"] = json!(name);
@@ -244,10 +256,10 @@ fn index(call: &Call) -> Answer {
 
 fn text_file(call: &Call, name: &str) -> Answer {
     let content_type = if name.ends_with(".json") { "application/json+ftm" } else { "text/plain; charset=utf-8" };
-    let entities = call.blank && name == "entities.ftm.json";
-    let delta = call.blank && name == "entities.delta.json";
+    let entities = call.not_found && name == "entities.ftm.json";
+    let delta = call.not_found && name == "entities.delta.json";
     let found = match known(call.captured(0)) {
-        true if entities => Some(NOBODY.as_bytes()),
+        true if entities => Some(OTHER_COMPANY.as_bytes()),
         true if delta => Some(&br#"{"op":"DEL","entity":{"id":"NK-simulatedGone000000001"}}"#[..]),
         true => call.fixture(&format!("/files/{name}")),
         false => None,

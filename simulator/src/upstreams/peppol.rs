@@ -1,50 +1,61 @@
-//! The Peppol directory, and a composite check that asks it together with two registers.
+//! The Peppol directory, and a composite check that asks the directory and two registers.
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use crate::answer::Answer;
-use crate::fault::{Arg, Scenario};
-use crate::station::ENFORCE_RATE;
-use crate::upstream::{BLANK, Call, Rate, Upstream, fixtures, get, matches, page, post};
+use crate::fault::{ENFORCE_RATE, Parameter, Scenario};
+use crate::spec::{Call, EMPTY, Rate, UpstreamSpec, fixtures, get, matches, page, post};
 
-/// The row of the directory. Being absent from it does not mean being unregistered.
-pub(super) static DIRECTORY: Upstream = Upstream {
+/// The spec of the directory. A company that is absent here may still be registered.
+pub(crate) static DIRECTORY: UpstreamSpec = UpstreamSpec {
     name: "peppol_directory",
     hosts: &["https://directory.peppol.eu"],
     routes: &[get("search", "/search/1.0/json", search)],
     fixtures: fixtures!["peppol_directory/participants.json"],
     scenarios: &[ENFORCE_RATE],
     rate: Some(Rate { calls: 2, window: Duration::from_secs(1), refusal: || Answer::text(429, "text/plain", "") }),
-    ..BLANK
+    ..EMPTY
 };
 
-/// The row of the composite check.
-pub(super) static VERIFY: Upstream = Upstream {
+/// The spec of the composite check.
+pub(crate) static VERIFY: UpstreamSpec = UpstreamSpec {
     name: "peppol_verify",
     routes: &[post("verify", "/v1/peppol/verify", verify), get("evidence", "/v1/peppol/evidence/{}", evidence)],
     unrouted: || detail(404, "Not Found"),
     fixtures: fixtures!["peppol_verify/0202239951.json"],
     scenarios: &[
-        Scenario { name: "upstream_unavailable", arg: Arg::None, about: "503: one of the sources it asks is down" },
-        Scenario { name: "vies_silent", arg: Arg::None, about: "VAT_INVALID, though VIES has not answered" },
-        Scenario { name: "accepted", arg: Arg::None, about: "202 without a callback: the result is not ready" },
+        Scenario {
+            name: "upstream_unavailable",
+            parameter: Parameter::None,
+            about: "503: one of the sources it asks is down",
+        },
+        Scenario {
+            name: "vies_silent",
+            parameter: Parameter::None,
+            about: "VAT_INVALID, though VIES has not answered",
+        },
+        Scenario {
+            name: "accepted",
+            parameter: Parameter::None,
+            about: "202 without a callback: the result is not ready",
+        },
         Scenario {
             name: "flag",
-            arg: Arg::Word("FLAG"),
+            parameter: Parameter::Word("FLAG"),
             about: "the result carries this risk flag, and the status it means",
         },
     ],
     credentials: &[("PEPPOL_VERIFY_API_KEY", "simulated")],
-    ..BLANK
+    ..EMPTY
 };
 
 /// The flags that mean `FAIL`; any other means `FLAG`.
 const FAILING: &[&str] =
     &["ENTITY_INACTIVE", "BANKRUPTCY_DETECTED", "VAT_INVALID", "SOCIAL_DEBT_DETECTED", "TAX_DEBT_DETECTED"];
 
-/// What a part of the check says when a flag is raised because of it.
+/// What a part of the check says when it raises a flag.
 const GROUNDS: &[(&str, &str, &str, bool)] = &[
     ("ENTITY_INACTIVE", "entity_status", "active", false),
     ("BANKRUPTCY_DETECTED", "entity_status", "bankruptcy", true),

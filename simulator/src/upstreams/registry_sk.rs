@@ -3,10 +3,10 @@
 use serde_json::{Value, json};
 
 use crate::answer::Answer;
-use crate::upstream::{BLANK, Call, Upstream, fixtures, get, matches, page};
+use crate::spec::{Call, EMPTY, UpstreamSpec, fixtures, get, matches, page};
 
-/// The row of the JSON service.
-pub(super) static JSON: Upstream = Upstream {
+/// The spec of the JSON service.
+pub(crate) static JSON: UpstreamSpec = UpstreamSpec {
     name: "registry_sk",
     hosts: &["https://sluzby.orsr.sk"],
     base: "/api",
@@ -19,11 +19,11 @@ pub(super) static JSON: Upstream = Upstream {
         "registry_sk/persons/31333532.json",
         "registry_sk/persons/35757442.json",
     ],
-    ..BLANK
+    ..EMPTY
 };
 
-/// The row of the HTML site.
-pub(super) static HTML: Upstream = Upstream {
+/// The spec of the HTML site.
+pub(crate) static HTML: UpstreamSpec = UpstreamSpec {
     name: "registry_sk_html",
     hosts: &["https://www.orsr.sk"],
     routes: &[
@@ -33,7 +33,7 @@ pub(super) static HTML: Upstream = Upstream {
         }),
         get("search_name", "/hladaj_subjekt.asp", |call| {
             let name = call.query("OBMENO").unwrap_or_default();
-            let known = if call.blank { &[] } else { call.fixtures };
+            let known = if call.not_found { &[] } else { call.fixtures };
             let mut files = known.iter().filter(|file| file.path.contains("/search/"));
             let found = files.find(|file| matches(&String::from_utf8_lossy(file.bytes), name)).map(|file| file.bytes);
             windows_1250(found.or_else(|| call.fixed("/nothing.html")))
@@ -48,18 +48,18 @@ pub(super) static HTML: Upstream = Upstream {
         "registry_sk_html/nothing.html",
         "registry_sk_html/search/31333532.html",
     ],
-    ..BLANK
+    ..EMPTY
 };
 
-/// The row of the statistical office's register of legal persons.
-pub(super) static RPO: Upstream = Upstream {
+/// The spec of the statistical office's register of legal persons.
+pub(crate) static RPO: UpstreamSpec = UpstreamSpec {
     name: "registry_sk_rpo",
     hosts: &["https://api.statistics.sk"],
     base: "/rpo/v1",
     routes: &[get("search", "/search", rpo_search), get("entity", "/entity/{}", rpo_entity)],
     unrouted: || Answer::json(404, json!({"message": "Not Found"})),
     fixtures: fixtures!["registry_sk_rpo/31333532.json", "registry_sk_rpo/35757442.json"],
-    ..BLANK
+    ..EMPTY
 };
 
 fn problem(status: u16, title: &str) -> Answer {
@@ -89,7 +89,7 @@ fn extract(call: &Call) -> Answer {
     call.record(&file).map_or_else(|| problem(404, "Not Found"), Answer::ok)
 }
 
-/// A page written in UTF-8, sent in the encoding of the site, which its header does not name.
+/// A page from a fixture in UTF-8, in the encoding of the site. The header does not name that encoding.
 fn windows_1250(page: Option<&'static [u8]>) -> Answer {
     let text = String::from_utf8_lossy(page.unwrap_or_default());
     let (bytes, _, _) = encoding_rs::WINDOWS_1250.encode(&text);

@@ -5,12 +5,11 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::answer::Answer;
-use crate::fault::{Arg, Scenario};
-use crate::station::ENFORCE_RATE;
-use crate::upstream::{BLANK, Call, Rate, Upstream, fixtures, get, post};
+use crate::fault::{ENFORCE_RATE, Parameter, Scenario};
+use crate::spec::{Call, EMPTY, Rate, UpstreamSpec, fixtures, get, post};
 
-/// The row.
-pub(super) static ROW: Upstream = Upstream {
+/// The spec.
+pub(crate) static SPEC: UpstreamSpec = UpstreamSpec {
     name: "ro_anaf",
     hosts: &["https://webservicesp.anaf.ro"],
     routes: &[
@@ -26,12 +25,16 @@ pub(super) static ROW: Upstream = Upstream {
     ],
     scenarios: &[
         ENFORCE_RATE,
-        Scenario { name: "f5_page", arg: Arg::None, about: "the firewall's page with status 200" },
-        Scenario { name: "wrapper", arg: Arg::None, about: "answers carry the documented cod and message" },
-        Scenario { name: "wrapper_error", arg: Arg::Word("COD"), about: "status 200 with this cod and no result" },
+        Scenario { name: "f5_page", parameter: Parameter::None, about: "the firewall's page with status 200" },
+        Scenario { name: "wrapper", parameter: Parameter::None, about: "answers carry the documented cod and message" },
+        Scenario {
+            name: "wrapper_error",
+            parameter: Parameter::Word("COD"),
+            about: "status 200 with this cod and no result",
+        },
     ],
     rate: Some(Rate { calls: 1, window: Duration::from_secs(1), refusal: f5_page }),
-    ..BLANK
+    ..EMPTY
 };
 
 fn f5_page() -> Answer {

@@ -3,10 +3,10 @@
 use serde_json::{Value, json};
 
 use crate::answer::Answer;
-use crate::upstream::{BLANK, Call, Upstream, fixtures, get};
+use crate::spec::{Call, EMPTY, UpstreamSpec, fixtures, get};
 
-/// The row.
-pub(super) static ROW: Upstream = Upstream {
+/// The spec.
+pub(crate) static SPEC: UpstreamSpec = UpstreamSpec {
     name: "sk_ruz",
     hosts: &["https://www.registeruz.sk"],
     base: "/cruz-public/api",
@@ -27,7 +27,7 @@ pub(super) static ROW: Upstream = Upstream {
         "sk_ruz/units/123456.json",
         "sk_ruz/units/123457.json",
     ],
-    ..BLANK
+    ..EMPTY
 };
 
 fn units(call: &Call) -> Answer {

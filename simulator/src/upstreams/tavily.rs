@@ -1,16 +1,15 @@
-//! Tavily: a press search that costs credits, with two statuses of its own for having none left.
+//! Tavily: a press search that costs credits, with two own statuses for "no credits left".
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use crate::answer::Answer;
-use crate::fault::{Arg, Scenario};
-use crate::station::ENFORCE_RATE;
-use crate::upstream::{BLANK, Call, Rate, Upstream, fixtures, get, matches, page, post};
+use crate::fault::{ENFORCE_RATE, Parameter, Scenario};
+use crate::spec::{Call, EMPTY, Rate, UpstreamSpec, fixtures, get, matches, page, post};
 
-/// The row.
-pub(super) static ROW: Upstream = Upstream {
+/// The spec.
+pub(crate) static SPEC: UpstreamSpec = UpstreamSpec {
     name: "tavily",
     hosts: &["https://api.tavily.com"],
     routes: &[post("search", "/search", search), get("usage", "/usage", usage)],
@@ -18,17 +17,17 @@ pub(super) static ROW: Upstream = Upstream {
     fixtures: fixtures!["tavily/articles.json"],
     scenarios: &[
         ENFORCE_RATE,
-        Scenario { name: "432", arg: Arg::None, about: "the plan's limit is used up" },
-        Scenario { name: "433", arg: Arg::None, about: "the pay-as-you-go limit is used up" },
+        Scenario { name: "432", parameter: Parameter::None, about: "the plan's limit is used up" },
+        Scenario { name: "433", parameter: Parameter::None, about: "the pay-as-you-go limit is used up" },
         Scenario {
             name: "429_envelope",
-            arg: Arg::Count(30),
+            parameter: Parameter::Count(30),
             about: "429 in the newer envelope, with seconds to wait",
         },
     ],
     rate: Some(Rate { calls: 100, window: Duration::from_secs(60), refusal: too_many }),
     credentials: &[("TAVILY_API_KEY", "tvly-simulated")],
-    ..BLANK
+    ..EMPTY
 };
 
 const LONGEST_QUERY: usize = 400;
@@ -42,7 +41,7 @@ fn too_many() -> Answer {
     error(429, text).header("retry-after", "60")
 }
 
-/// What is wrong with a call before its query is read.
+/// Why a call is refused before its query is read.
 fn refusal(call: &Call) -> Option<Answer> {
     if !call.authorized("Bearer") {
         return Some(error(401, "Unauthorized: missing or invalid API key."));

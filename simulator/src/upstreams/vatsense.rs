@@ -1,22 +1,26 @@
-//! VATSense: asks VIES underneath, and says so with 412 when it cannot.
+//! VATSense: asks VIES itself, and answers 412 when VIES is down.
 
 use serde_json::{Value, json};
 
 use crate::answer::Answer;
-use crate::fault::{Arg, Scenario};
-use crate::upstream::{BLANK, Call, Upstream, fixtures, get};
+use crate::fault::{Parameter, Scenario};
+use crate::spec::{Call, EMPTY, UpstreamSpec, fixtures, get};
 
-/// The row.
-pub(super) static ROW: Upstream = Upstream {
+/// The spec.
+pub(crate) static SPEC: UpstreamSpec = UpstreamSpec {
     name: "vatsense",
     base: "/1.0",
     routes: &[get("validate", "/validate", validate)],
     unrouted: || error(404, "Not found", "No such endpoint"),
     fixtures: fixtures!["vatsense/numbers.json"],
-    scenarios: &[Scenario { name: "412", arg: Arg::None, about: "VIES or HMRC is down, and this call is not billed" }],
-    split: |call| call.query("vat_number").and_then(|number| number.get(..2)).map(str::to_owned),
+    scenarios: &[Scenario {
+        name: "412",
+        parameter: Parameter::None,
+        about: "VIES or HMRC is down, and this call is not billed",
+    }],
+    key: |call| call.query("vat_number").and_then(|number| number.get(..2)).map(str::to_owned),
     credentials: &[("VATSENSE_API_KEY", "simulated")],
-    ..BLANK
+    ..EMPTY
 };
 
 fn error(status: u16, title: &str, detail: &str) -> Answer {

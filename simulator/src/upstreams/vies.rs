@@ -1,16 +1,16 @@
-//! VIES: the Commission's gateway before one service per member state. Its failures arrive with status 200.
+//! VIES: the Commission's gateway before one service per member state. Its failures come with status 200.
 //!
-//! The REST and the SOAP interface are rows of their own, because either can fail without the other; what they know is the
-//! same. Certain numbers stand for certain outcomes, as in the Commission's own test service: see [`TEST_NUMBERS`].
+//! The REST and the SOAP interface are two upstreams, because either can fail without the other. They know the same
+//! numbers. Certain numbers stand for certain outcomes, as in the Commission's own test service: see [`TEST_NUMBERS`].
 
 use serde_json::{Value, json};
 
 use crate::answer::Answer;
-use crate::fault::{Arg, Scenario};
-use crate::upstream::{BLANK, Call, Upstream, escape, fixtures, get, post};
+use crate::fault::{Parameter, Scenario};
+use crate::spec::{Call, EMPTY, UpstreamSpec, escape, fixtures, get, post};
 
-/// The row of the REST interface.
-pub(super) static REST: Upstream = Upstream {
+/// The spec of the REST interface.
+pub(crate) static REST: UpstreamSpec = UpstreamSpec {
     name: "vies",
     base: "/taxation_customs/vies/rest-api",
     routes: &[
@@ -23,22 +23,26 @@ pub(super) static REST: Upstream = Upstream {
     scenarios: &[
         Scenario {
             name: "ms_unavailable",
-            arg: Arg::Word("CC[,CC]"),
+            parameter: Parameter::Word("CC[,CC]"),
             about: "these member states are down, in userError",
         },
-        Scenario { name: "user_error", arg: Arg::Word("CODE"), about: "every check answers 200 with this userError" },
+        Scenario {
+            name: "user_error",
+            parameter: Parameter::Word("CODE"),
+            about: "every check answers 200 with this userError",
+        },
         Scenario {
             name: "error_wrapper",
-            arg: Arg::Word("CODE"),
+            parameter: Parameter::Word("CODE"),
             about: "every check answers 200 with this in errorWrappers",
         },
     ],
-    split: |call| Some(asked(call).0).filter(|country| !country.is_empty()),
-    ..BLANK
+    key: |call| Some(asked(call).0).filter(|country| !country.is_empty()),
+    ..EMPTY
 };
 
-/// The row of the SOAP interface.
-pub(super) static SOAP: Upstream = Upstream {
+/// The spec of the SOAP interface.
+pub(crate) static SOAP: UpstreamSpec = UpstreamSpec {
     name: "vies_soap",
     base: "/taxation_customs/vies/services",
     routes: &[post("check", "/checkVatService", check_soap), post("check_test", "/checkVatTestService", check_soap)],
@@ -46,18 +50,22 @@ pub(super) static SOAP: Upstream = Upstream {
     scenarios: &[
         Scenario {
             name: "ms_unavailable",
-            arg: Arg::Word("CC[,CC]"),
+            parameter: Parameter::Word("CC[,CC]"),
             about: "these member states are down: a fault with 200",
         },
-        Scenario { name: "soap_fault", arg: Arg::Word("CODE"), about: "every check is a SOAP fault with status 200" },
+        Scenario {
+            name: "soap_fault",
+            parameter: Parameter::Word("CODE"),
+            about: "every check is a SOAP fault with status 200",
+        },
         Scenario {
             name: "soap_fault_500",
-            arg: Arg::Word("CODE"),
+            parameter: Parameter::Word("CODE"),
             about: "every check is a SOAP fault with status 500",
         },
     ],
-    split: |call| Some(asked(call).0).filter(|country| !country.is_empty()),
-    ..BLANK
+    key: |call| Some(asked(call).0).filter(|country| !country.is_empty()),
+    ..EMPTY
 };
 
 /// Numbers that stand for an outcome: valid, invalid, or a code.
@@ -80,14 +88,14 @@ const TEST_NUMBERS: &[(&str, &str)] = &[
 const MEMBER_STATES: &str = "AT BE BG CY CZ DE DK EE EL ES FI FR HR HU IE IT LT LU LV MT NL PL PT RO SE SI SK XI";
 const NOW: &str = "2026-11-30T08:00:00.000Z";
 
-/// What the member state says.
+/// The answer of the member state.
 enum Outcome {
     Valid { name: String, address: String },
     Invalid,
     Code(String),
 }
 
-/// The country and number a call asks for, however it does.
+/// The country and number that a call asks for, from its path, its JSON or its XML.
 fn asked(call: &Call) -> (String, String) {
     let body = call.json();
     let either = |captured: usize, name: &str| {

@@ -116,7 +116,7 @@ impl Cli {
             Command::Investigate(command) => command.run().await,
             Command::Breakers(command) => command.run().await,
             Command::Sources(command) => command.run(),
-            Command::Check(command) => command.run(),
+            Command::Check(command) => command.run(file),
             Command::History(command) => command.run().await,
         }
     }

@@ -12,7 +12,7 @@ use tokio::{
     time::{Instant, sleep},
 };
 
-use super::own::{Result, same, seconds};
+use super::check::{Result, same, seconds};
 use crate::contract::Sick;
 
 /// Long enough for every process to hear what was published.

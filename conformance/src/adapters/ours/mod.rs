@@ -1,5 +1,6 @@
 //! Ours: on tokio's paused clock, through `Breaker::call` like any user.
 
+mod check;
 mod fleet;
 mod own;
 

@@ -2,7 +2,6 @@
 
 use std::{
     collections::BTreeSet,
-    fmt::Debug,
     fs,
     sync::{
         Arc,
@@ -13,10 +12,12 @@ use std::{
 
 use circuit_registry::{Breaker, BreakersConfig, CallContext, Override, State, WallClock};
 
-use super::{World, fleet};
+use super::{
+    World,
+    check::{Result, same, seconds},
+    fleet,
+};
 use crate::{contract::Sick, speed::once};
-
-pub(super) type Result = std::result::Result<(), String>;
 
 /// Group, key and code of a case.
 type Case = (&'static str, &'static str, fn() -> Result);
@@ -44,15 +45,7 @@ pub(super) fn run(group: &str, key: &str) -> Option<Result> {
     CASES.iter().find(|case| (case.0, case.1) == (group, key)).map(|case| case.2())
 }
 
-pub(super) fn same<T: PartialEq + Debug>(what: &str, expected: T, observed: T) -> Result {
-    if expected == observed { Ok(()) } else { Err(format!("{what}: expected {expected:?}, observed {observed:?}")) }
-}
-
 const BASE: &str = "{ fail_max: 3, reset_timeout: 60s }";
-
-pub(super) fn seconds(count: u64) -> Duration {
-    Duration::from_secs(count)
-}
 
 /// One world and the breaker of its service `upstream`.
 struct Scene {

@@ -2,7 +2,7 @@
 //!
 //! Openings last an hour, so that no decision depends on the clock that loom cannot steer.
 
-use std::sync::Arc as StdArc;
+use std::{sync::Arc as StdArc, time::Duration};
 
 use loom::{
     sync::{
@@ -17,7 +17,7 @@ use crate::{
     breaker::{Breaker, inner::BreakerInner, shared::Shared},
     clock::Clock,
     event::Announcer,
-    outcome::Verdict,
+    outcome::{Settlement, Verdict},
 };
 
 /// Runs `model` on a fresh breaker in every interleaving.

@@ -171,7 +171,7 @@ impl World {
     fn new((policies, _, seed): &Run) -> Self {
         let policies: Vec<_> = policies.iter().cloned().map(Arc::new).collect();
         Self {
-            state: BreakerState::new(policies[0].clone()),
+            state: BreakerState::new(policies[0].clone(), Tick::ZERO),
             policies,
             now: Tick::ZERO,
             rng: crate::state::rng::Rng::new(*seed),
@@ -242,7 +242,7 @@ impl World {
     }
 }
 
-fn opened(effect: Effect) -> Option<crate::state::machine::Transition> {
+fn opened(effect: Effect) -> Option<crate::state::machine::Step> {
     match effect {
         Effect::Settled(_, _, Some(StateChange::Transition(t) | StateChange::WouldOpen(t))) if t.to == State::Open => {
             Some(t)

@@ -36,7 +36,7 @@ async fn a_job_is_started_polled_and_collected() {
 }
 
 #[tokio::test]
-async fn what_goes_wrong_with_jobs() {
+async fn jobs_fail_in_every_documented_way() {
     let simulator = start().await;
     let id = started(&simulator, "nobody").await;
     let snapshot = format!("/datasets/v3/snapshot/{id}");

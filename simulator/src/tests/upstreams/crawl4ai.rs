@@ -5,7 +5,7 @@ async fn crawl(simulator: &Simulator, url: &str) -> (u16, Value) {
 }
 
 #[tokio::test]
-async fn a_dead_site_is_a_row_and_a_dead_crawler_a_status() {
+async fn a_dead_site_is_a_result_and_a_dead_crawler_a_status() {
     let simulator = start().await;
     let (_, good) = crawl(&simulator, "https://www.equinor.com/").await;
     assert!(good["results"][0]["markdown"]["raw_markdown"].as_str().unwrap().contains("923 609 016"));

@@ -21,7 +21,7 @@ async fn entities_and_the_public_register_and_both_kinds_of_404() {
 }
 
 #[tokio::test]
-async fn searches_find_by_name_and_number_and_refuse_to_list_everything() {
+async fn searches_by_name_and_number_have_a_limit() {
     let simulator = start().await;
     let search = async |query| post(&simulator, "cz_ares", "/ekonomicke-subjekty/vyhledat", "", query).await;
     let (_, found) = search(json!({"obchodniJmeno": "alza", "start": 0, "pocet": 10})).await;

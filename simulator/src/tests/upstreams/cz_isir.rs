@@ -12,7 +12,7 @@ async fn search(simulator: &Simulator, number: &str) -> (u16, String) {
 }
 
 #[tokio::test]
-async fn a_case_no_case_a_bad_query_and_a_dead_database_are_all_200() {
+async fn every_answer_is_200_even_when_the_database_is_down() {
     let simulator = start().await;
     for (number, expected) in [
         ("99000105", "<druhStavKonkursu>KONKURS</druhStavKonkursu>"),

@@ -1,7 +1,7 @@
 use super::*;
 
 #[tokio::test]
-async fn it_is_closed_asks_for_a_login_or_answers_the_obliged() {
+async fn it_is_closed_or_wants_a_login_or_answers() {
     let simulator = start().await;
     let owners = async || get(&simulator, "cz_ubo", "/ias/issm/rejstrik-$sm?ico=27082440").await;
     assert_eq!(owners().await.0, 403);

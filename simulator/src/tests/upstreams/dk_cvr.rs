@@ -26,7 +26,7 @@ async fn companies_and_errors_all_come_with_200() {
 }
 
 #[tokio::test]
-async fn the_official_graph_takes_one_root_a_query() {
+async fn a_graphql_query_has_exactly_one_root() {
     let simulator = start().await;
     let ask = async |query: &str| {
         post(&simulator, "dk_cvr_datafordeler", "/CVR/v2?apiKey=k", "", json!({"query": query})).await.1

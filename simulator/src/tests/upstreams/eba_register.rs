@@ -9,7 +9,7 @@ async fn download(simulator: &Simulator) -> (String, Vec<u8>) {
 }
 
 #[tokio::test]
-async fn the_metadata_leads_to_a_zip_that_can_be_wrong_or_half() {
+async fn the_metadata_leads_to_a_zip_or_a_broken_one() {
     let simulator = start().await;
     let (hash, zip) = download(&simulator).await;
     assert!(zip.starts_with(b"PK\x03\x04") && hash.len() == 64);

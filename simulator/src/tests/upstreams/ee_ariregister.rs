@@ -1,7 +1,7 @@
 use super::*;
 
 #[tokio::test]
-async fn json_calls_itself_html_and_strangers_are_turned_away() {
+async fn json_is_sent_as_html_and_needs_a_user_agent() {
     let simulator = start().await;
     let response = fetch(&simulator, "ee_ariregister", "/est/api/autocomplete?q=bolt").await;
     assert!(response.headers()["content-type"].to_str().unwrap().starts_with("text/html"));

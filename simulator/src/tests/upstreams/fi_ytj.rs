@@ -1,7 +1,7 @@
 use super::*;
 
 #[tokio::test]
-async fn companies_are_found_are_not_or_are_asked_for_wrongly() {
+async fn companies_are_found_or_not_or_the_query_is_bad() {
     let simulator = start().await;
     let (_, nokia) = get(&simulator, "fi_ytj", "/companies?businessId=0112038-9").await;
     assert_eq!((&nokia["totalResults"], &nokia["companies"][0]["names"][0]["name"]), (&json!(1), &json!("Nokia Oyj")));

@@ -12,7 +12,7 @@ async fn ask(simulator: &Simulator, token: &str, path: &str) -> (u16, Value) {
 }
 
 #[tokio::test]
-async fn a_token_opens_companies_until_it_wears_out() {
+async fn a_token_works_until_it_expires() {
     let simulator = start().await;
     let (_, token) = login(&simulator).await;
     assert_eq!(

@@ -1,7 +1,7 @@
 use super::*;
 
 #[tokio::test]
-async fn records_are_found_by_lei_by_number_as_the_register_writes_it_and_by_name() {
+async fn records_are_found_by_lei_number_and_name() {
     let simulator = start().await;
     let (status, record) = get(&simulator, "gleif", "/lei-records/OW6OFBNCKXC4US5C7523").await;
     assert_eq!((status, &record["data"]["attributes"]["entity"]["registeredAs"]), (200, &json!("923 609 016")));
@@ -26,7 +26,7 @@ async fn records_are_found_by_lei_by_number_as_the_register_writes_it_and_by_nam
 }
 
 #[tokio::test]
-async fn a_company_has_a_parent_or_a_reason_for_having_none() {
+async fn a_company_has_a_parent_or_a_reason_for_none() {
     let simulator = start().await;
     let (subsidiary, parent) = ("/lei-records/98450073EGD581D89F03", "/lei-records/OW6OFBNCKXC4US5C7523");
     for kind in ["direct-parent", "ultimate-parent"] {

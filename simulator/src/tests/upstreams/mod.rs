@@ -1,4 +1,4 @@
-//! What each upstream says, as documented: one file of tests a row.
+//! What each upstream answers, as documented: one file of tests for each.
 
 use super::*;
 

@@ -32,7 +32,7 @@ async fn searches_page_and_an_empty_one_has_no_embedded() {
 }
 
 #[tokio::test]
-async fn roles_and_accounts_and_the_bank_whose_accounts_never_answer() {
+async fn roles_and_accounts_answer_but_not_for_a_bank() {
     let simulator = start().await;
     let (_, roles) = get(&simulator, "no_brreg", &format!("{ENTITY}/923609016/roller")).await;
     assert_eq!(roles["rollegrupper"][2]["roller"][0]["enhet"]["navn"][0], "EKSEMPEL REVISJON AS");

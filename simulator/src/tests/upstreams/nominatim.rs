@@ -24,7 +24,7 @@ async fn places_are_found_by_free_or_structured_address() {
 }
 
 #[tokio::test]
-async fn it_refuses_the_anonymous_the_hasty_and_fails_with_200() {
+async fn it_refuses_unnamed_and_fast_clients() {
     let simulator = start().await;
     let url = format!("{}{FORUSBEEN}", simulator.base_url("nominatim").unwrap());
     for agent in ["", "reqwest/0.13", "python-requests/2.32"] {

@@ -25,7 +25,7 @@ async fn companies_cost_credits_and_probes_do_not() {
 }
 
 #[tokio::test]
-async fn one_answer_has_three_shapes_and_a_plan_hides_results() {
+async fn an_answer_has_three_shapes_and_can_be_censored() {
     let simulator = start().await;
     let path = "/company/v1/company?name=sap";
     simulator.set_fault("northdata", "shape_array").await.unwrap();

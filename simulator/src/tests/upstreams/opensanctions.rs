@@ -6,7 +6,7 @@ async fn find(simulator: &Simulator, name: &str) -> (u16, Value) {
 }
 
 #[tokio::test]
-async fn names_match_partly_not_at_all_or_break_the_query() {
+async fn names_match_or_do_not_or_break_the_query() {
     let simulator = start().await;
     let (_, exact) = find(&simulator, "Example Trading BV").await;
     let hit = &exact["responses"]["q1"]["results"][0];
@@ -27,7 +27,7 @@ async fn names_match_partly_not_at_all_or_break_the_query() {
 }
 
 #[tokio::test]
-async fn the_feed_leads_from_its_index_to_files_of_the_size_it_says() {
+async fn files_of_the_feed_have_the_size_in_the_index() {
     let simulator = start().await;
     let (_, index) = get(&simulator, "opensanctions_feed", "/datasets/latest/index.json").await;
     let dataset = &index["datasets"][0];

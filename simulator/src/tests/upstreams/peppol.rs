@@ -24,7 +24,7 @@ async fn participants_are_listed_or_absent() {
 }
 
 #[tokio::test]
-async fn the_composite_passes_fails_and_is_unavailable() {
+async fn the_check_passes_fails_or_is_unavailable() {
     let simulator = start().await;
     let verify = async |number: &str| {
         let url = format!("{}/v1/peppol/verify", simulator.base_url("peppol_verify").unwrap());

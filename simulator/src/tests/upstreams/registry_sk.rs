@@ -20,7 +20,7 @@ async fn a_number_may_have_two_files_and_each_has_an_extract() {
 }
 
 #[tokio::test]
-async fn the_site_is_windows_1250_and_does_not_say_so_in_its_header() {
+async fn the_site_sends_windows_1250_without_naming_it() {
     let simulator = start().await;
     let page = async |path: &str| {
         let response = fetch(&simulator, "registry_sk_html", path).await;

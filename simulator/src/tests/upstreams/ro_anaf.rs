@@ -6,7 +6,7 @@ async fn vat(simulator: &Simulator, numbers: &[u64]) -> (u16, Value) {
 }
 
 #[tokio::test]
-async fn taxpayers_in_bulk_with_and_without_the_documented_wrapper() {
+async fn taxpayers_come_with_and_without_the_wrapper() {
     let simulator = start().await;
     let (_, answer) = vat(&simulator, &[14_399_840, 99_000_107, 1]).await;
     assert_eq!(answer["found"][0]["date_generale"]["denumire"], "DANTE INTERNATIONAL SA");

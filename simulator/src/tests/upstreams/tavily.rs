@@ -18,7 +18,7 @@ async fn searches_find_the_quoted_company_and_cost_credits() {
 }
 
 #[tokio::test]
-async fn keys_plans_and_both_envelopes_of_a_throttle() {
+async fn errors_of_key_and_plan_and_both_forms_of_a_429() {
     let simulator = start().await;
     let search = async |authorization: &str| {
         post(&simulator, "tavily", "/search", authorization, json!({"query": "\"Equinor ASA\""})).await

@@ -36,7 +36,7 @@ async fn numbers_are_valid_withheld_or_invalid() {
 }
 
 #[tokio::test]
-async fn the_test_numbers_stand_for_their_outcomes_in_both_envelopes() {
+async fn the_test_numbers_have_their_outcomes_in_both_formats() {
     let simulator = start().await;
     for (number, code) in [
         ("200", "INVALID"),

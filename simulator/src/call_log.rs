@@ -1,4 +1,4 @@
-//! What an upstream has been asked: how often, for what, and how fast.
+//! The calls that an upstream received: how many, for what, how fast.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -10,13 +10,13 @@ use tokio::time::Instant;
 /// The calls one upstream has received since it was started or reset.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Calls {
-    /// All requests that reached it, whatever was answered.
+    /// All requests that reached it, whatever the answer.
     pub total: u64,
     /// The same by operation; `unrouted` are those that no documented endpoint takes.
     pub operations: BTreeMap<String, u64>,
-    /// The same by the part of the upstream asked (member state, data set), where it has parts.
+    /// The same by the part of the upstream (member state, data set), if it has parts.
     pub keys: BTreeMap<String, u64>,
-    /// The same by the status answered; 0 is a call that got no complete answer.
+    /// The same by the status of the answer; 0 is a call without a complete answer.
     pub statuses: BTreeMap<u16, u64>,
     /// The most calls that arrived within any one second.
     pub peak_per_second: usize,
@@ -24,27 +24,27 @@ pub struct Calls {
     pub counters: BTreeMap<String, u64>,
 }
 
-/// The shared record of one upstream's calls.
+/// The log of one upstream's calls, shared by its connections.
 #[derive(Debug, Default)]
-pub(super) struct Ledger(Mutex<Inner>);
+pub(crate) struct CallLog(Mutex<Inner>);
 
 #[derive(Debug, Default)]
 struct Inner {
     calls: Calls,
-    /// Arrivals, newest last, as far back as the longest window asked for.
+    /// Arrivals of the last [`KEPT`], newest last.
     arrivals: VecDeque<Instant>,
 }
 
 /// How far back arrivals are kept; the longest rate window is a minute.
 const KEPT: Duration = Duration::from_secs(60);
 
-impl Ledger {
+impl CallLog {
     fn lock(&self) -> MutexGuard<'_, Inner> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Books an arrival.
-    pub(super) fn arrive(&self, operation: &str, key: Option<String>, now: Instant) {
+    /// Records an arrival.
+    pub(crate) fn record_arrival(&self, operation: &str, key: Option<String>, now: Instant) {
         let mut inner = self.lock();
         inner.calls.total += 1;
         *inner.calls.operations.entry(operation.to_owned()).or_default() += 1;
@@ -59,23 +59,23 @@ impl Ledger {
         inner.calls.peak_per_second = inner.calls.peak_per_second.max(last_second);
     }
 
-    /// Books what a call was answered.
-    pub(super) fn answered(&self, status: u16) {
+    /// Records the status of an answer.
+    pub(crate) fn record_status(&self, status: u16) {
         *self.lock().calls.statuses.entry(status).or_default() += 1;
     }
 
     /// How many calls arrived in the window that ends now, this one included.
-    pub(super) fn within(&self, window: Duration, now: Instant) -> usize {
+    pub(crate) fn within(&self, window: Duration, now: Instant) -> usize {
         self.lock().within(window, now)
     }
 
-    /// A copy of the record.
-    pub(super) fn calls(&self) -> Calls {
+    /// A copy of the numbers.
+    pub(crate) fn calls(&self) -> Calls {
         self.lock().calls.clone()
     }
 
     /// Starts again from zero.
-    pub(super) fn clear(&self) {
+    pub(crate) fn clear(&self) {
         *self.lock() = Inner::default();
     }
 }
@@ -92,13 +92,13 @@ mod tests {
 
     #[test]
     fn the_peak_is_the_busiest_second() {
-        let (ledger, start) = (Ledger::default(), Instant::now());
+        let (log, start) = (CallLog::default(), Instant::now());
         for millis in [0, 900, 1000, 1100, 5000] {
-            ledger.arrive("op", Some("DE".to_owned()), start + Duration::from_millis(millis));
+            log.record_arrival("op", Some("DE".to_owned()), start + Duration::from_millis(millis));
         }
-        let calls = ledger.calls();
+        let calls = log.calls();
         assert_eq!((calls.total, calls.peak_per_second), (5, 3));
         assert_eq!(calls.keys, BTreeMap::from([("DE".to_owned(), 5)]));
-        assert_eq!(ledger.within(Duration::from_secs(60), start + Duration::from_secs(6)), 5);
+        assert_eq!(log.within(Duration::from_secs(60), start + Duration::from_secs(6)), 5);
     }
 }
