@@ -91,6 +91,10 @@ upstreams: cargo-there ## write docs/upstreams.md from the catalog
 	$(CARGO) run $(LOCKED) --quiet --bin osint -- sources --markdown >docs/upstreams.md.new
 	mv docs/upstreams.md.new docs/upstreams.md
 
+.PHONY: metrics
+metrics: cargo-there ## write docs/metrics.md from the table in the code
+	@METRICS_PAGE=1 $(CARGO) test $(LOCKED) -p osint-tests --test deploy metrics
+
 .PHONY: pictures
 pictures: cargo-there ## take the pictures of the dashboard in docs/
 	@export TEMPORAL_BIN="$$(scripts/tools temporal)" CHROMIUM="$$(scripts/tools chromium-headless-shell)" DASHBOARD_PICTURES="$$PWD/docs/pictures" && \

@@ -1,6 +1,6 @@
 //! Words for people: thresholds, and the names that are closest to a misspelt one.
 
-use circuit_registry::policy::{Span, WindowPolicy};
+use circuit_registry::policy::{Policy, Span, WindowPolicy};
 
 /// How many names to propose.
 const PROPOSALS: usize = 3;
@@ -32,6 +32,26 @@ pub(crate) fn window(window: &WindowPolicy) -> Vec<String> {
 fn percent(ppm: u32) -> String {
     format!("{} %", f64::from(ppm) / 10_000.0)
 }
+
+/// How to read a threshold in words.
+pub(crate) type Read = fn(&Policy) -> Option<String>;
+
+/// The thresholds that pages show, by their names in `breakers.yaml`.
+pub(crate) const THRESHOLDS: [(&str, Read); 10] = [
+    ("mode", |policy| Some(policy.mode.as_str().to_owned())),
+    ("fail_max", |policy| policy.trip.fail_max.map(|max| max.to_string())),
+    ("window", |policy| policy.trip.window.as_ref().map(|window| self::window(window).join(" or "))),
+    ("reset_timeout", |policy| Some(format!("{:?}", policy.open.reset_timeout))),
+    ("reset_growth", |policy| {
+        let factor = f64::from(policy.open.factor_milli) / 1000.0;
+        (policy.open.factor_milli != 1000).then(|| format!("×{factor} up to {:?}", policy.open.max))
+    }),
+    ("half_open.permits", |policy| Some(policy.half_open.permits.to_string())),
+    ("timeout", |policy| policy.timeout.map(|timeout| format!("{timeout:?}"))),
+    ("bulkhead", |policy| policy.bulkhead.map(|bulkhead| format!("{} at once", bulkhead.max_concurrent))),
+    ("rate_limit", |policy| policy.rate_limit.map(|rate| format!("{} per {:?}", rate.limit, rate.per))),
+    ("fleet", |policy| Some(format!("{:?}", policy.fleet).to_lowercase())),
+];
 
 #[cfg(test)]
 mod tests {

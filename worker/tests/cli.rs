@@ -134,6 +134,25 @@ fn a_valid_breakers_file_is_explained() {
 }
 
 #[test]
+fn check_takes_its_file_from_argument_flag_and_variable() {
+    let [one, two, three] =
+        ["one", "two", "three"].map(|name| file(&format!("{name}.yaml"), "services: { tavilly: {} }"));
+    let [one, two, three] = [&one, &two, &three].map(|path| path.to_str().expect("UTF-8"));
+    for (arguments, used) in
+        [(&["check"][..], three), (&["check", "--config", two], two), (&["check", one, "--config", two], one)]
+    {
+        let output = osint(arguments).env("OSINT_CONFIG", three).output().expect("the program runs");
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && text.contains(used), "{arguments:?}: {text}");
+        assert!(text.contains("no source has a breaker 'tavilly'; did you mean tavily?"), "{text}");
+    }
+    let empty = file("empty.yaml", " \n");
+    fails(&["check", empty.to_str().expect("UTF-8")], 2, &["empty.yaml", "is empty"]);
+    let output = run(&["check", one, "--diff", two]);
+    assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "nothing changes");
+}
+
+#[test]
 fn an_unknown_fault_is_the_users_mistake() {
     fails(&["demo", "--fault", "tavily"], 2, &["SOURCE=FAULT"]);
     fails(&["demo", "--fault", "unknown=down"], 2, &["unknown", "tavily"]);

@@ -11,7 +11,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use circuit_registry::{Event, EventKind, Observer, State};
+use circuit_registry::{Event, EventKind, Observer};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use tokio::sync::broadcast;
@@ -60,6 +60,9 @@ pub enum What {
         /// For an opening: how long until the first probe, in milliseconds.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         open_for_ms: Option<u64>,
+        /// The last failure before it: its kind, a few words, when, and how long it took.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        last_failure: Option<String>,
     },
     /// It would have opened, but it only observes.
     WouldOpen {
@@ -93,6 +96,7 @@ impl What {
                 to: change.to.as_str().to_owned(),
                 why: change.cause.to_string(),
                 open_for_ms: change.open_for.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX)),
+                last_failure: change.last_failure.as_ref().map(ToString::to_string),
             },
             EventKind::WouldOpen(change) => Self::WouldOpen { why: change.cause.to_string() },
             EventKind::Overridden { mode, who, why } => {
@@ -158,16 +162,6 @@ impl Journal {
     pub(super) fn follow(&self) -> (Vec<Entry>, broadcast::Receiver<Entry>) {
         let kept = self.lock();
         (kept.entries.iter().cloned().collect(), self.news.subscribe())
-    }
-
-    /// Since when a service is in this state, as far as the history reaches.
-    pub(super) fn since(&self, service: &str, state: State) -> Option<Timestamp> {
-        let kept = self.lock();
-        let last = kept.entries.iter().rev().find_map(|entry| match &entry.what {
-            What::Transition { to, .. } if entry.service == service => Some((to.as_str(), entry.at)),
-            _ => None,
-        });
-        last.filter(|(to, _)| *to == state.as_str()).map(|(_, at)| at)
     }
 
     fn lock(&self) -> MutexGuard<'_, Kept> {
@@ -298,7 +292,6 @@ mod tests {
         assert_eq!(entries.len(), 3, "a forced opening is an override and a transition: {entries:?}");
         assert!(matches!(&entries[0].what, What::Transition { to, why, .. } if to == "open" && why.contains("1 ")));
         assert!(matches!(&entries[1].what, What::Override { who, .. } if who == "alice"));
-        assert!(journal.since("tavily", State::Open).is_some() && journal.since("tavily", State::Closed).is_none());
         let registry = registry(&journal);
         open(&registry, "gleif");
         registry.flush_observers();

@@ -154,7 +154,7 @@ impl Follower {
                     }
                 },
                 _ = self.ticks.tick() => {
-                    let now = Value::Array(all(&self.live.registry, &self.live.journal));
+                    let now = serde_json::to_value(all(&self.live.registry)).unwrap_or_default();
                     if differ(&self.shown, &now) {
                         self.shown = now;
                         return event("breakers", &self.shown);

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{
-    journal::{Entry, Journal},
+    journal::Entry,
     live::Live,
     overrides::{known, unknown},
 };
@@ -28,39 +28,28 @@ pub(super) fn router(live: Live) -> Router {
         .with_state(live)
 }
 
-/// A breaker as the pages show it: its view, and since when it is in this state as far as the history reaches.
-///
-/// The only place that turns a view into JSON: what a view gains, all pages gain.
-pub(super) fn describe(view: &BreakerView, journal: &Journal) -> Value {
-    let mut value = serde_json::to_value(view).unwrap_or_default();
-    if let (Value::Object(fields), Some(since)) = (&mut value, journal.since(&view.service, view.state)) {
-        fields.entry("since").or_insert_with(|| json!(since));
-    }
-    value
-}
-
 /// All breakers in alphabetical order.
-pub(super) fn all(registry: &CircuitRegistry, journal: &Journal) -> Vec<Value> {
+pub(super) fn all(registry: &CircuitRegistry) -> Vec<BreakerView> {
     let mut views = registry.views();
     views.sort_by(|a, b| a.service.cmp(&b.service));
-    views.iter().map(|view| describe(view, journal)).collect()
+    views
 }
 
-async fn breakers(State(live): State<Live>) -> Json<Vec<Value>> {
-    Json(all(&live.registry, &live.journal))
+async fn breakers(State(live): State<Live>) -> Json<Vec<BreakerView>> {
+    Json(all(&live.registry))
 }
 
 /// One breaker with its thresholds and its history.
 #[derive(Debug, Serialize)]
 struct Detail {
-    breaker: Value,
+    breaker: BreakerView,
     policy: Vec<Threshold>,
     history: Vec<Entry>,
 }
 
 async fn breaker(State(live): State<Live>, Path(name): Path<String>) -> Response {
     let Some(breaker) = known(&live.registry, &name) else { return unknown(&live.registry, &name) };
-    let breaker = describe(&breaker.view(), &live.journal);
+    let breaker = breaker.view();
     let history = live.journal.entries(Some(&name));
     Json(Detail { breaker, policy: thresholds(&live.registry, &name), history }).into_response()
 }
@@ -113,7 +102,8 @@ pub(super) struct Threshold {
 pub(super) fn thresholds(registry: &CircuitRegistry, service: &str) -> Vec<Threshold> {
     let config = registry.config();
     let (own, defaults, built_in) = (config.policy(service), config.policy(""), Policy::default());
-    KEYS.iter()
+    words::THRESHOLDS
+        .iter()
         .map(|(key, read)| {
             let value = read(&own);
             let from = match (value == read(&defaults), value == read(&built_in)) {
@@ -126,31 +116,12 @@ pub(super) fn thresholds(registry: &CircuitRegistry, service: &str) -> Vec<Thres
         .collect()
 }
 
-/// How to read a threshold in words.
-type Read = fn(&Policy) -> Option<String>;
-
-const KEYS: [(&str, Read); 10] = [
-    ("mode", |policy| Some(policy.mode.as_str().to_owned())),
-    ("fail_max", |policy| policy.trip.fail_max.map(|max| max.to_string())),
-    ("window", |policy| policy.trip.window.as_ref().map(|window| words::window(window).join(" or "))),
-    ("reset_timeout", |policy| Some(format!("{:?}", policy.open.reset_timeout))),
-    ("reset_growth", |policy| {
-        let factor = f64::from(policy.open.factor_milli) / 1000.0;
-        (policy.open.factor_milli != 1000).then(|| format!("×{factor} up to {:?}", policy.open.max))
-    }),
-    ("half_open.permits", |policy| Some(policy.half_open.permits.to_string())),
-    ("timeout", |policy| policy.timeout.map(|timeout| format!("{timeout:?}"))),
-    ("bulkhead", |policy| policy.bulkhead.map(|bulkhead| format!("{} at once", bulkhead.max_concurrent))),
-    ("rate_limit", |policy| policy.rate_limit.map(|rate| format!("{} per {:?}", rate.limit, rate.per))),
-    ("fleet", |policy| Some(format!("{:?}", policy.fleet).to_lowercase())),
-];
-
 #[cfg(test)]
 mod tests {
     use circuit_registry::{BreakersConfig, Override};
 
     use super::*;
-    use crate::admin::tests::Server;
+    use crate::admin::{Journal, tests::Server};
 
     #[tokio::test]
     async fn each_page_shows_what_is_in_force() {

@@ -141,7 +141,7 @@ impl Cli {
             Command::Setup(command) => command.run().await,
             Command::Breakers(command) => command.run().await,
             Command::Sources(command) => command.run(),
-            Command::Check(command) => command.run(),
+            Command::Check(command) => command.run(file),
             Command::History(command) => command.run().await,
         }
     }

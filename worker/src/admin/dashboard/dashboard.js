@@ -52,13 +52,7 @@ function label(breaker) {
   return held(breaker) ? (MODES[breaker.mode] ?? breaker.mode) : (STATES[breaker.state] ?? breaker.state);
 }
 
-// The failure that was seen last, where the worker knows it.
-function lastFailure(breaker) {
-  const failure = breaker.last_failure;
-  if (!failure) return "";
-  if (typeof failure === "string") return failure;
-  return [failure.kind, failure.text ?? failure.message ?? failure.detail].filter(Boolean).join(": ");
-}
+const lastFailure = ({ last_failure: failure }) => (failure ? `${failure.kind}: ${failure.text}` : "");
 
 function why(breaker) {
   return [breaker.reason, breaker.state === "closed" ? "" : lastFailure(breaker)].filter(Boolean).join("; ");
@@ -78,7 +72,7 @@ function due(breaker) {
 function sentence(entry) {
   switch (entry.event) {
     case "transition":
-      return `${entry.to === "open" ? "opened" : entry.to === "closed" ? "closed" : "half-opened"}, because ${entry.why}`;
+      return `${entry.to === "open" ? "opened" : entry.to === "closed" ? "closed" : "half-opened"}, because ${entry.why}${entry.to === "open" && entry.last_failure ? ` (last failure ${entry.last_failure})` : ""}`;
     case "would_open": return `would have opened, because ${entry.why} (it only observes)`;
     case "override": return `${entry.who}: ${entry.mode.replace("_", " ")} (${entry.why})`;
     case "reconfigured": return "thresholds changed";

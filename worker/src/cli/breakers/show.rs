@@ -167,9 +167,10 @@ pub(super) fn history(entries: &[Entry]) -> String {
 
 fn sentence(what: &What) -> String {
     match what {
-        What::Transition { from, to, why, open_for_ms } => {
+        What::Transition { from, to, why, open_for_ms, last_failure } => {
             let time = open_for_ms.map(|ms| format!(", first probe after {} s", ms.div_ceil(1000)));
-            format!("{from} -> {to}, because {why}{}", time.unwrap_or_default())
+            let failure = last_failure.as_ref().filter(|_| to == "open").map(|text| format!("; last failure {text}"));
+            format!("{from} -> {to}, because {why}{}{}", time.unwrap_or_default(), failure.unwrap_or_default())
         }
         What::WouldOpen { why } => format!("would have opened, because {why} (it only observes)"),
         What::Override { mode, who, why } => format!("{who}: {mode} ({why})"),
