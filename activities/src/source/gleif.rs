@@ -366,7 +366,9 @@ mod tests {
     #[test]
     fn a_number_of_two_companies_is_not_believed() {
         let nowhere = Subject::new("NO".parse().expect("a country"));
-        let two = hits(&wrapped(r#"{"data":[RECORD,RECORD]}"#)).map(|answer| unambiguous(&nowhere, answer)).expect("two records");
+        let two = hits(&wrapped(r#"{"data":[RECORD,RECORD]}"#))
+            .map(|answer| unambiguous(&nowhere, answer))
+            .expect("two records");
         assert_eq!((two.status, two.facts.companies.len(), two.facts.notes.len()), (Status::NeedsReview, 0, 2));
         let one = hits(&wrapped(r#"{"data":[RECORD]}"#)).map(|answer| unambiguous(&nowhere, answer)).expect("a record");
         assert_eq!((one.status, one.facts.companies.len()), (Status::Complete, 1));
