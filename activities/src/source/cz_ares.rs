@@ -273,7 +273,6 @@ fn public_register(body: &[u8]) -> Result<Answer, SourceError> {
                     .find_map(|path| member.at(path).text()),
                 role_code: member.get("typAngazma").text(),
                 entered: member.get("datumZapisu").text(),
-                ..Officer::default()
             })
         }));
     }
