@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     fn even(number: u8) -> Result<u8, SourceError> {
-        if number % 2 == 0 { Ok(number) } else { Err(SourceError::bad_shape("gave an odd number")) }
+        if number.is_multiple_of(2) { Ok(number) } else { Err(SourceError::bad_shape("gave an odd number")) }
     }
 
     #[test]
