@@ -300,7 +300,7 @@ fn licence_state(entity: Node<'_>, dates: usize) -> Option<String> {
     });
     match dates {
         0 => own,
-        even if even % 2 == 0 => Some("withdrawn".to_owned()),
+        even if even.is_multiple_of(2) => Some("withdrawn".to_owned()),
         _ => own.or_else(|| Some(IN_FORCE.to_owned())),
     }
 }

@@ -340,7 +340,7 @@ mod tests {
             .replace(r#""dataInactivare": """#, r#""dataInactivare": "2025-02-03""#);
         let company = read(&inactive);
         assert_eq!((company.standing, company.inactivity), (Standing::Unknown, vec!["2025-02-03 –".to_owned()]));
-        let single = record.replace('[', "").replace(']', "");
+        let single = record.replace(['[', ']'], "");
         assert_eq!(read(&single).vat_periods, ["2002-01-15 –"], "one object, as the instructions have it");
     }
 
