@@ -125,7 +125,8 @@ mod tests {
 
     fn report(findings: Vec<Finding>) -> Report {
         let subject = Subject::new("NO".parse().expect("a country"));
-        let plan = Plan { subject, questions: Vec::new(), deferred: Vec::new(), not_applicable: Vec::new(), more_rounds: 0 };
+        let plan =
+            Plan { subject, questions: Vec::new(), deferred: Vec::new(), not_applicable: Vec::new(), more_rounds: 0 };
         Report { findings, ..Report::new("investigation-1", plan, Vec::new(), Vec::new()) }
     }
 

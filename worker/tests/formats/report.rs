@@ -113,6 +113,7 @@ fn facts(operation: &str, name: &str, owners: bool) -> Option<Facts> {
                 country: Some("NO".into()),
                 share: Some(share.to_owned()),
                 since: Some("2020-01-02".into()),
+                ..Owner::default()
             };
             let owners = if owners {
                 vec![owner(None, "25 %"), owner(Some("999 999 999"), "3/4"), owner(None, name)]
@@ -133,8 +134,12 @@ fn facts(operation: &str, name: &str, owners: bool) -> Option<Facts> {
                 topics: vec!["sanction".into(), name.into()],
                 ..Hit::default()
             };
-            let screening =
-                Screening { dataset: "default".into(), names: vec![name.into()], version: None, hits: vec![hit] };
+            let screening = Screening {
+                dataset: "default".into(),
+                names: vec![name.into()],
+                hits: vec![hit],
+                ..Screening::default()
+            };
             Facts { screening: Some(screening), ..blank }
         }
         _ => return None,
