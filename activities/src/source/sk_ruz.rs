@@ -109,7 +109,12 @@ fn of_filed(facts: Facts, ids: &[u64]) -> Answer {
     Answer::from(facts).of_total(ids.len().min(LATEST), u64::try_from(ids.len()).ok())
 }
 
-fn ids(list: Node<'_>) -> Result<Vec<u64>, SourceError> {
+/// The ids of a list. The register leaves an empty one out; one that is null is not a list.
+fn ids(parent: Node<'_>, name: &'static str) -> Result<Vec<u64>, SourceError> {
+    let list = parent.get(name);
+    if !list.exists() && parent.members().any(|(member, _)| member == name) {
+        return Err(lacks(name));
+    }
     list.items().map(|id| id.count().ok_or_else(|| lacks("id"))).collect()
 }
 
@@ -124,7 +129,7 @@ fn newest(body: &[u8]) -> Result<u64, SourceError> {
         (true, _) | (false, Some(false)) => {}
         (false, _) => return Err(lacks("id")),
     }
-    ids(list)?.into_iter().max().ok_or_else(|| SourceError::not_found("knows no such number"))
+    ids(root, "id")?.into_iter().max().ok_or_else(|| SourceError::not_found("knows no such number"))
 }
 
 /// Whether the register has emptied a record, which it then keeps by its id.
@@ -164,11 +169,7 @@ fn unit(body: &[u8]) -> Result<Unit, SourceError> {
         registrations: text("dic").map(|number| format!("tax number: {number}")).into_iter().collect(),
         ..Company::default()
     };
-    Ok(Unit {
-        company,
-        statements: ids(record.get("idUctovnychZavierok"))?,
-        reports: ids(record.get("idVyrocnychSprav"))?,
-    })
+    Ok(Unit { company, statements: ids(record, "idUctovnychZavierok")?, reports: ids(record, "idVyrocnychSprav")? })
 }
 
 /// A statement, unless it was deleted.
@@ -250,15 +251,16 @@ mod tests {
     fn an_empty_list_of_ids_is_left_out() {
         assert!(units("31333532").target().contains("zmenene-od=2000-01-01"), "which is refused without it");
         assert_eq!(newest(br#"{"id":[3,"12",7],"existujeDalsieId":false}"#), Ok(12));
-        for body in [
-            &br#"{"id":[]}"#[..],
-            br#"{"pocetZostavajucichId":0}"#,
-            br#"{"existujeDalsieId":false}"#,
-            br#"{"id":null,"existujeDalsieId":false}"#,
-        ] {
+        for body in [&br#"{"id":[]}"#[..], br#"{"pocetZostavajucichId":0}"#, br#"{"existujeDalsieId":false}"#] {
             assert_eq!(newest(body).expect_err("none").class, Class::NotFound);
         }
-        for body in [&br#"{}"#[..], br#"{"id":null}"#, br#"{"id":["x"]}"#, br#"{"pocetZostavajucichId":3}"#] {
+        for body in [
+            &br#"{}"#[..],
+            br#"{"id":null}"#,
+            br#"{"id":null,"existujeDalsieId":false}"#,
+            br#"{"id":["x"]}"#,
+            br#"{"pocetZostavajucichId":3}"#,
+        ] {
             assert_eq!(newest(body).expect_err("no list").class, Class::BadShape);
         }
     }

@@ -205,7 +205,7 @@ mod tests {
     fn thresholds_are_shown_in_words() {
         let yaml = "defaults: { fail_max: 5, reset_timeout: 30s }\nservices:\n  bureau:\n    \
             window: { calls: 100, minimum_calls: 20, failure_rate: 50%, slow_call: 2s, slow_rate: 60% }\n    \
-            half_open: { permits: 10 }\n    timeout: 2500ms\n    bulkhead: { max_concurrent: 40 }\n";
+            fail_max: off\n    half_open: { permits: 10 }\n    timeout: 2500ms\n    bulkhead: { max_concurrent: 40 }\n";
         let config = BreakersConfig::from_yaml(yaml).expect("valid");
         assert_eq!(
             row("bureau", &config.policy("bureau")),

@@ -33,6 +33,7 @@ struct Bench {
     simulator: Simulator,
     registry: CircuitRegistry,
     activities: Activities,
+    policies: BreakersConfig,
 }
 
 impl Bench {
@@ -47,7 +48,17 @@ impl Bench {
 
     /// Breakers that have seen nothing yet.
     fn forget(&mut self) {
-        self.registry = CircuitRegistry::new(self.registry.config());
+        self.start_over(self.policies.clone());
+    }
+
+    /// Breakers that have seen nothing yet, and give an upstream up after a tenth of a second.
+    fn forget_and_hurry(&mut self) {
+        let yaml = "defaults: { fail_max: 3, reset_timeout: 30s, timeout: 100ms }";
+        self.start_over(BreakersConfig::from_yaml(yaml).expect("policies"));
+    }
+
+    fn start_over(&mut self, policies: BreakersConfig) {
+        self.registry = CircuitRegistry::new(policies);
         self.activities = Activities::new(self.registry.clone(), self.activities.client.clone());
     }
 
@@ -64,9 +75,10 @@ impl Bench {
         let settings = Settings::read(|name| known(name).filter(|_| allowed(name)));
         let client = Client::with_names(settings.expect("settings"), Names::none()).expect("a client");
         let yaml = format!("defaults: {{ fail_max: 3, reset_timeout: 30s }}\n{services}");
-        let registry = CircuitRegistry::new(BreakersConfig::from_yaml(&yaml).expect("policies"));
+        let policies = BreakersConfig::from_yaml(&yaml).expect("policies");
+        let registry = CircuitRegistry::new(policies.clone());
         let activities = Activities::new(registry.clone(), client);
-        Self { simulator, registry, activities }
+        Self { simulator, registry, activities, policies }
     }
 
     async fn run(&self, operation: &str, subject: &Subject) -> Result<Finding, Failed> {

@@ -187,7 +187,7 @@ impl Take for Condenser {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Change {
     /// It is listed like this; `None` if it is nothing that is kept.
-    Put(String, Option<Line>),
+    Put(String, Option<Box<Line>>),
     /// It is not listed any more.
     Remove(String),
 }
@@ -199,9 +199,9 @@ impl Change {
     }
 
     /// How the entity is listed now, if it is kept.
-    pub(super) const fn line(&self) -> Option<&Line> {
+    pub(super) fn line(&self) -> Option<&Line> {
         match self {
-            Self::Put(_, line) => line.as_ref(),
+            Self::Put(_, line) => line.as_deref(),
             Self::Remove(_) => None,
         }
     }
@@ -212,7 +212,7 @@ impl Change {
         let entity = root.require("entity")?;
         let id = entity.require_text("id")?;
         match root.require_text("op")?.as_str() {
-            "ADD" | "MOD" => Ok(Self::Put(id, Line::of(entity)?)),
+            "ADD" | "MOD" => Ok(Self::Put(id, Line::of(entity)?.map(Box::new))),
             "DEL" => Ok(Self::Remove(id)),
             _ => Err(json::lacks("op")),
         }
@@ -273,7 +273,7 @@ pub(super) fn apply(kept: &[u8], changes: Vec<Change>) -> Result<Vec<u8>, Source
     for change in changes {
         match change {
             Change::Put(id, Some(line)) => {
-                listed.insert(id, line);
+                listed.insert(id, *line);
             }
             Change::Put(id, None) | Change::Remove(id) => {
                 listed.remove(&id);
