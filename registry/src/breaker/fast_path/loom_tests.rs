@@ -32,6 +32,7 @@ fn explore(yaml: &str, model: impl Fn(Breaker) + Send + Sync + 'static) {
         wall,
         measured: false,
         seed: 0,
+        unguarded: Default::default(),
         store: None,
     });
     let mut builder = loom::model::Builder::new();
