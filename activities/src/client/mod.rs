@@ -2,7 +2,7 @@
 //!
 //! [`flow`](crate::flow) gives it a request and gets a reply or an error. It never retries: the workflow does, where retries
 //! are visible and budgeted. It trusts no upstream: the limit of a body counts decompressed bytes, redirects stay on their
-//! host, and a public name must not lead to an inner address ([`guard`](crate::guard)). Errors never contain the address,
+//! host, and a public name must not lead to an inner address ([`guard`]). Errors never contain the address,
 //! which may contain a name or a key.
 
 mod wire;

@@ -150,7 +150,7 @@ pub fn time_window(more: &str) -> String {
 }
 
 fn window(span: &str) -> String {
-    format!("{{ window: {{ {span}, minimum_calls: 100, failure_rate: 50% }}, reset_timeout: 24h }}")
+    format!("{{ fail_max: off, window: {{ {span}, minimum_calls: 100, failure_rate: 50% }}, reset_timeout: 24h }}")
 }
 
 fn windowed(policy: &str) -> Subject {

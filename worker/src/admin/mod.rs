@@ -9,12 +9,12 @@
 //! | `/breakers` | a list of all breakers as JSON |
 //! | `/breakers/NAME` | one breaker with its thresholds and its history |
 //! | `/history`, `/history?service=NAME` | what happened to the breakers, oldest first |
-//! | `/events` | all of this, live: see [`live`] |
+//! | `/events` | all of this, live: see `live` |
 //! | `/overrides` | the overrides in force |
 //! | `/config` | the thresholds in force, and the last reload |
 //! | `POST /breakers/NAME` | overrides a breaker: see [`overrides`] |
 //!
-//! [`access`] says who may do what. [`listener`] limits connections and heads, [`REQUEST`] the time of a request, [`BODY`] its size.
+//! `access` says who may do what. `listener` limits connections and heads, `REQUEST` the time of a request, `BODY` its size.
 
 mod access;
 mod dashboard;

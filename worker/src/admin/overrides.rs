@@ -1,4 +1,4 @@
-//! `POST /breakers/NAME` overrides a breaker, or lets it decide again. [`access`](super::access) has checked the token.
+//! `POST /breakers/NAME` overrides a breaker, or lets it decide again. `access` has checked the token.
 //!
 //! | answer | means |
 //! |---|---|

@@ -32,7 +32,7 @@ const fn first_version() -> u32 {
 }
 
 /// How complete an investigation is as a whole, in the three words that programs have always read. People read the finer
-/// [`Verdict`](insight::Verdict), and the two never contradict each other.
+/// [`insight::Verdict`], and the two never contradict each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Overall {

@@ -67,7 +67,7 @@ fn entry(policy: &Policy) -> String {
     match policy.window {
         Some(window) => write!(
             entry,
-            ", window: {{ calls: {}, minimum_calls: {}, failure_rate: {}% }}",
+            ", fail_max: off, window: {{ calls: {}, minimum_calls: {}, failure_rate: {}% }}",
             window.size, window.minimum, window.percent
         ),
         None => write!(entry, ", fail_max: {}", policy.fail_max),
