@@ -116,7 +116,7 @@ impl Party {
 }
 
 impl Subject {
-    /// Most parties of one investigation that are screened. Whoever is beyond is a gap in the report.
+    /// Most parties of one investigation that are screened. Later parties are left out, and no gap names them yet.
     pub const PARTIES: usize = 200;
 
     /// Everybody to be screened: the subject first, then the persons whom the user named, then whom the sources named.
